@@ -42,6 +42,7 @@ var packages = map[string]string{
 	"rest":           "k8s.io/client-go/rest",
 	"sql":            "database/sql",
 	"kopf":           "github.com/kopf-dev/kopf/sdk/kopf",
+	"lifecycle":      "github.com/kopf-dev/kopf/sdk/kopf/lifecycle",
 	"logging":        "github.com/kopf-dev/kopf/sdk/kopf/logging",
 	"metrics":        "github.com/kopf-dev/kopf/sdk/metrics",
 	"prometheus":     "github.com/prometheus/client_golang/prometheus",

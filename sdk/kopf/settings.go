@@ -4,6 +4,8 @@ import (
 	"iter"
 	"log/slog"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
 // Settings configure an operator. The zero value of each field means its default; a negative duration
@@ -103,8 +105,8 @@ type ExecutionSettings struct {
 	// limit.
 	MaxWorkers int
 
-	// Lifecycle chooses which of the due handlers are called in one cycle. Defaults to [ASAP].
-	Lifecycle Lifecycle
+	// Lifecycle chooses which of the due handlers are called in one cycle. Defaults to [lifecycle.ASAP].
+	Lifecycle lifecycle.Func
 }
 
 // BackgroundSettings configure daemons and timers.

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
+	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
@@ -65,7 +66,7 @@ func (s Settings) engine() engine.Settings {
 		ScanningDisabled: s.Scanning.Disabled,
 
 		DefaultBackoff: max(0, s.Execution.DefaultBackoff),
-		Lifecycle:      s.Execution.Lifecycle.engine(),
+		Lifecycle:      engineLifecycle(s.Execution.Lifecycle),
 		MaxWorkers:     s.Execution.MaxWorkers,
 
 		Posting: engine.Posting{
@@ -115,6 +116,25 @@ func (s Settings) engine() engine.Settings {
 	settings.Selection.IgnoredMetadata = s.Persistence.IgnoredMetadata
 	s.Scaling.engine(&settings)
 	return settings
+}
+
+// engineLifecycle converts a lifecycle for the engine.
+func engineLifecycle(l lifecycle.Func) handlers.Lifecycle {
+	if l == nil {
+		return handlers.ASAP
+	}
+	return func(due []handlers.Due) []handlers.Due {
+		public := make([]lifecycle.Due, len(due))
+		for i, d := range due {
+			public[i] = lifecycle.Due{ID: d.ID, Retry: d.Retries}
+		}
+		chosen := l(public)
+		out := make([]handlers.Due, len(chosen))
+		for i, d := range chosen {
+			out[i] = handlers.Due{ID: d.ID, Retries: d.Retry}
+		}
+		return out
+	}
 }
 
 // engine converts the settings for the engine. Paths that are malformed are refused by [Operator.check]; those

@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
@@ -89,8 +90,8 @@ func TestSettings_EachReachesEngine(t *testing.T) {
 func set(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Interface().(type) {
-	case Lifecycle:
-		v.Set(reflect.ValueOf(Lifecycle(func([]Due) []Due { return nil })))
+	case lifecycle.Func:
+		v.Set(reflect.ValueOf(lifecycle.Func(func([]lifecycle.Due) []lifecycle.Due { return nil })))
 		return
 	}
 	switch v.Type() {

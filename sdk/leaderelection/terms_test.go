@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 	"github.com/kopf-dev/kopf/sdk/leaderelection"
 )
@@ -200,7 +201,7 @@ func TestLeaderElection_NoHandlerIsCalledAfterLostLease(t *testing.T) {
 			}
 			return nil
 		}, kopf.ID("two"), kopf.Labels{"mine": "yes"})
-	}, elected(cluster, "only"), func(o *kopf.Operator) { o.Settings.Execution.Lifecycle = kopf.AllAtOnce })
+	}, elected(cluster, "only"), func(o *kopf.Operator) { o.Settings.Execution.Lifecycle = lifecycle.AllAtOnce })
 	<-entered
 	lease(cluster).Patch(map[string]any{"spec": map[string]any{"holderIdentity": "somebody"}})
 	waitStandby(op, "somebody")

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
-func allAtOnce(s *kopf.Settings) { s.Execution.Lifecycle = kopf.AllAtOnce }
+func allAtOnce(s *kopf.Settings) { s.Execution.Lifecycle = lifecycle.AllAtOnce }
 
 // The operator is paused while the first of several chosen handlers runs.
 func TestLifecycle_PauseEndsChosenHandlers(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
 func TestLifecycle_AllAtOnceIsOneCycle(t *testing.T) {
@@ -16,7 +17,7 @@ func TestLifecycle_AllAtOnceIsOneCycle(t *testing.T) {
 	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, plains, c.does("1"), kopf.ID("first"))
 		kopf.OnCreate(r, plains, c.does("2"), kopf.ID("second"))
-	}, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = kopf.AllAtOnce }), logPatches)
+	}, settings(func(s *kopf.Settings) { s.Execution.Lifecycle = lifecycle.AllAtOnce }), logPatches)
 	a := cluster.Create(plain.of(example("a")))
 	o.WaitLog("Creation is processed: 2 succeeded")
 	waitHandled(a)
@@ -28,12 +29,12 @@ func TestLifecycle_AllAtOnceIsOneCycle(t *testing.T) {
 func TestLifecycle_OwnOneChoosesOrder(t *testing.T) {
 	cluster := newCluster(t)
 	var c calls
-	var due atomic.Pointer[[]kopf.Due]
+	var due atomic.Pointer[[]lifecycle.Due]
 	o := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("1"), kopf.ID("first"))
 		kopf.OnCreate(r, kexes, c.does("2"), kopf.ID("second"))
 	}, settings(func(s *kopf.Settings) {
-		s.Execution.Lifecycle = func(d []kopf.Due) []kopf.Due {
+		s.Execution.Lifecycle = func(d []lifecycle.Due) []lifecycle.Due {
 			due.CompareAndSwap(nil, &d)
 			return d[len(d)-1:]
 		}
@@ -43,16 +44,16 @@ func TestLifecycle_OwnOneChoosesOrder(t *testing.T) {
 	if !c.is("2", "1")() {
 		t.Errorf("got %q", c.all())
 	}
-	if got := *due.Load(); !slices.Equal(got, []kopf.Due{{ID: "first"}, {ID: "second"}}) {
+	if got := *due.Load(); !slices.Equal(got, []lifecycle.Due{{ID: "first"}, {ID: "second"}}) {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestLifecycle_InvalidChoiceIsError(t *testing.T) {
-	for want, choose := range map[string]kopf.Lifecycle{
-		"none of the handlers that are due was chosen": func([]kopf.Due) []kopf.Due { return nil },
-		"is not due":       func([]kopf.Due) []kopf.Due { return []kopf.Due{{ID: "stranger"}} },
-		"was chosen twice": func(d []kopf.Due) []kopf.Due { return append(d, d...) },
+	for want, choose := range map[string]lifecycle.Func{
+		"none of the handlers that are due was chosen": func([]lifecycle.Due) []lifecycle.Due { return nil },
+		"is not due":       func([]lifecycle.Due) []lifecycle.Due { return []lifecycle.Due{{ID: "stranger"}} },
+		"was chosen twice": func(d []lifecycle.Due) []lifecycle.Due { return append(d, d...) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			cluster := newCluster(t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 )
 
 func TestShutdown_RecordsFinishedHandlersOfCycle(t *testing.T) {
@@ -26,7 +27,7 @@ func TestShutdown_RecordsFinishedHandlersOfCycle(t *testing.T) {
 		}, kopf.ID("slow"))
 	}
 	all := settings(func(s *kopf.Settings) {
-		s.Execution.Lifecycle = kopf.AllAtOnce
+		s.Execution.Lifecycle = lifecycle.AllAtOnce
 		s.Queueing.ExitTimeout = -1
 	})
 	op := cluster.Run(register, all)
