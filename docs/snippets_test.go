@@ -44,6 +44,7 @@ var packages = map[string]string{
 	"kopf":           "github.com/kopf-dev/kopf/sdk/kopf",
 	"lifecycle":      "github.com/kopf-dev/kopf/sdk/kopf/lifecycle",
 	"logging":        "github.com/kopf-dev/kopf/sdk/kopf/logging",
+	"owner":          "github.com/kopf-dev/kopf/sdk/kopf/owner",
 	"metrics":        "github.com/kopf-dev/kopf/sdk/metrics",
 	"prometheus":     "github.com/prometheus/client_golang/prometheus",
 	"promauto":       "github.com/prometheus/client_golang/prometheus/promauto",

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/owner"
 )
 
 // Example has the fields that the handler reads.
@@ -72,7 +73,7 @@ func podFor(c *kopf.Change[Example]) (*unstructured.Unstructured, error) {
 		},
 	}}
 	// Put it into the owner's namespace, with the owner's labels, and delete it with the owner.
-	if err := kopf.Adopt(pod, c); err != nil {
+	if err := owner.Adopt(pod, c.Body, owner.Options{}); err != nil {
 		return nil, err
 	}
 	return pod, nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/owner"
 )
 
 const application = "kopf-example-10"
@@ -54,7 +55,7 @@ func cleanup(_ context.Context, a *kopf.Activity) error {
 // create1 creates a child, and posts events about the object and about the child.
 func create1(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 	job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"step": "1"}}}
-	if err := kopf.Adopt(job, c); err != nil {
+	if err := owner.Adopt(job, c.Body, owner.Options{}); err != nil {
 		return err
 	}
 	job, err := createChild(ctx, c.Namespace, "configmaps", job)
@@ -89,10 +90,10 @@ func createPod(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 			"containers": []any{map[string]any{"name": "the-only-one", "image": "busybox", "command": []any{"sleep", "60"}}},
 		},
 	}}
-	if err := kopf.Adopt(pod, c, kopf.Strict(), kopf.Forced()); err != nil {
+	if err := owner.Adopt(pod, c.Body, owner.Options{ExactName: true, Overwrite: true}); err != nil {
 		return err
 	}
-	if err := kopf.AddLabels(pod, map[string]string{"application": application}); err != nil {
+	if err := owner.AddLabels(pod, map[string]string{"application": application}, owner.Options{}); err != nil {
 		return err
 	}
 	_, err := createChild(ctx, c.Namespace, "pods", pod)

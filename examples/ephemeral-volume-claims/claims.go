@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/owner"
 )
 
 // Claim has the fields of an EphemeralVolumeClaim that the handlers read.
@@ -54,7 +55,7 @@ func create(ctx context.Context, c *kopf.Change[Claim]) error {
 		},
 	}}
 	// Give it the owner's namespace, name and labels, and delete it with the owner.
-	if err := kopf.Adopt(claim, c, kopf.Strict()); err != nil {
+	if err := owner.Adopt(claim, c.Body, owner.Options{ExactName: true}); err != nil {
 		return err
 	}
 

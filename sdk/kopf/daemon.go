@@ -150,8 +150,6 @@ func (d *DaemonRun[T]) attach(task testhooks.Task, p *patch.Patch, send func(con
 	d.Patch = &Patch{patch: p, live: func() *Object { return liveBody(task) }}
 }
 
-func (d *DaemonRun[T]) owner() *Object { return d.Body() }
-
 // StopReason is a set of reasons for which a daemon is asked to finish. It is an error because
 // it is the cause of the cancellation of the daemon's context: see [context.Cause].
 type StopReason uint8

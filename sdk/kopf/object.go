@@ -177,5 +177,3 @@ func GetOr[V any](o *Object, path Path, def V) V {
 	}
 	return v
 }
-
-func (o *Object) owner() *Object { return o }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/kopf-dev/kopf/sdk/internal/hierarchy"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
@@ -51,8 +52,8 @@ func (rec *Recorder) record(level slog.Level, eventType, reason, message string)
 	}
 }
 
-// For returns a recorder of events about other objects: those that [Adopt] accepts, or *[Object].
-// It returns an error for anything else.
+// For returns a recorder of events about other objects. Each of them is an *[Object], a map[string]any, an
+// *unstructured.Unstructured, a pointer to a typed API object, or a slice of the last three. It returns an error for anything else.
 func (rec *Recorder) For(objs ...any) (*Recorder, error) {
 	refs, err := refsOf(objs)
 	if err != nil {
@@ -75,12 +76,12 @@ func refsOf(objs []any) ([]observe.ObjectReference, error) {
 			refs = append(refs, observe.ReferenceOf(body))
 			continue
 		}
-		children, err := childrenOf(obj)
+		others, err := hierarchy.ObjectsOf(obj)
 		if err != nil {
 			return nil, fmt.Errorf("%T: %w", obj, err)
 		}
-		for _, child := range children {
-			refs = append(refs, observe.ReferenceOf(child.tree))
+		for _, other := range others {
+			refs = append(refs, observe.ReferenceOf(other.Tree))
 		}
 	}
 	return refs, nil

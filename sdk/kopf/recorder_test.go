@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -15,7 +17,7 @@ func TestRecorder_NilPostsNothing(t *testing.T) {
 	c.Recorder.Error("Reason", errors.New("broken"))
 	c.Recorder.Error("Reason", nil)
 	c.Recorder.Event("Type", "Reason", "message")
-	others, err := c.Recorder.For(tree{"kind": "Pod"}, &Job{}, object(t, manifest))
+	others, err := c.Recorder.For(tree{"kind": "Pod"}, &metav1.PartialObjectMetadata{}, object(t, manifest))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,6 @@ type Request struct {
 	Param any
 }
 
-func (r *Request) owner() *Object { return r.Body }
-
 // Attempt is how often and for how long a handler was tried, across restarts of the operator. It
 // is part of the requests of all handlers that are retried. See [Limits].
 //
@@ -125,8 +123,6 @@ type IndexRequest[T any] struct {
 
 	Object *T
 }
-
-func (p *IndexRequest[T]) owner() *Object { return p.Body }
 
 // Reason is what happened to the object. See [Causes].
 //

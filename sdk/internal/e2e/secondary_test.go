@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/owner"
 )
 
 // secondaries is the operator of docs/secondary-resources.md, with config maps.
@@ -37,7 +38,7 @@ func (s *secondaries) ensure(ctx context.Context, c *change) error {
 		"metadata": tree{"labels": tree{"example": c.Name}},
 		"data":     tree{"field": kopf.GetOr(c.Body, "spec.field", "")},
 	}
-	if err := kopf.Adopt(child, c, kopf.Strict()); err != nil {
+	if err := owner.Adopt(child, c.Body, owner.Options{ExactName: true}); err != nil {
 		return err
 	}
 	body, err := json.Marshal(child)

@@ -1,4 +1,4 @@
-package kopf_test
+package owner_test
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/owner"
 )
 
 // Job is a typed API object with a nested object.
@@ -17,7 +18,7 @@ type Job struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	Spec              JobSpec `json:"spec,omitempty"`
 
-	cache []string // what is no JSON must survive
+	cache []string // outside of JSON; must survive
 }
 
 // JobSpec is the specification of a [Job].
@@ -33,11 +34,14 @@ type PodTemplate struct {
 	Image             string `json:"image,omitempty"`
 }
 
-func owner(t testing.TB) *kopf.Change[kopf.Object] {
+type tree = map[string]any
+
+func parent(t testing.TB) *kopf.Object {
 	t.Helper()
-	body := object(t, `{"apiVersion":"kopf.dev/v1","kind":"KopfExample",
-		"metadata":{"name":"own","namespace":"ns1","uid":"u1","labels":{"l1":"v1"}}}`)
-	return &kopf.Change[kopf.Object]{Request: kopf.Request{Body: body}}
+	body, err := kopf.ObjectOf(tree{"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
+		"metadata": tree{"name": "own", "namespace": "ns1", "uid": "u1", "labels": tree{"l1": "v1"}}})
+	ok(t, err)
+	return body
 }
 
 var ownReference = metav1.OwnerReference{
@@ -56,7 +60,7 @@ func ok(t testing.TB, err error) {
 func TestAdopt_TypedObject(t *testing.T) {
 	job := &Job{Spec: JobSpec{Parallelism: 2, Template: PodTemplate{Image: "busybox"}}, cache: []string{"kept"}}
 	job.Labels = map[string]string{"l1": "mine", "l2": "mine"}
-	ok(t, kopf.Adopt(job, owner(t), kopf.Strict(), kopf.Nested("spec.template", "spec.absent")))
+	ok(t, owner.Adopt(job, parent(t), owner.Options{ExactName: true, Nested: []kopf.Path{"spec.template", "spec.absent"}}))
 
 	want := &Job{Spec: JobSpec{Parallelism: 2, Template: PodTemplate{Image: "busybox"}}, cache: []string{"kept"}}
 	want.Name, want.Namespace = "own", "ns1"
@@ -71,8 +75,8 @@ func TestAdopt_TypedObject(t *testing.T) {
 func TestAdopt_MapsAndUnstructuredObjects(t *testing.T) {
 	plain := tree{"kind": "Pod"}
 	dynamic := &unstructured.Unstructured{}
-	ok(t, kopf.Adopt(plain, owner(t)))
-	ok(t, kopf.Adopt(dynamic, owner(t), kopf.Strict()))
+	ok(t, owner.Adopt(plain, parent(t), owner.Options{}))
+	ok(t, owner.Adopt(dynamic, parent(t), owner.Options{ExactName: true}))
 	meta := plain["metadata"].(tree)
 	if meta["generateName"] != "own-" || meta["namespace"] != "ns1" {
 		t.Errorf("got %v", meta)
@@ -87,9 +91,9 @@ func TestAdopt_MapsAndUnstructuredObjects(t *testing.T) {
 
 func TestAdopt_Slices(t *testing.T) {
 	jobs := []*Job{{}, {}}
-	ok(t, kopf.Adopt(jobs, owner(t)))
+	ok(t, owner.Adopt(jobs, parent(t), owner.Options{}))
 	mixed := []any{tree{}, &unstructured.Unstructured{}, []*Job{{}}}
-	ok(t, kopf.Adopt(mixed, owner(t)))
+	ok(t, owner.Adopt(mixed, parent(t), owner.Options{}))
 	for i, job := range append(jobs, mixed[2].([]*Job)...) {
 		if job.GenerateName != "own-" || len(job.OwnerReferences) != 1 {
 			t.Errorf("%d: got %v", i, job.ObjectMeta)
@@ -97,14 +101,14 @@ func TestAdopt_Slices(t *testing.T) {
 	}
 }
 
-func TestAdopt_KeepsExistingValuesUnlessForced(t *testing.T) {
+func TestAdopt_KeepsExistingValuesUnlessOverwrite(t *testing.T) {
 	job := &Job{}
 	job.Name, job.Namespace, job.Labels = "mine", "there", map[string]string{"l1": "mine"}
-	ok(t, kopf.Adopt(job, owner(t)))
+	ok(t, owner.Adopt(job, parent(t), owner.Options{}))
 	if job.Name != "mine" || job.Namespace != "there" || job.Labels["l1"] != "mine" {
 		t.Errorf("got %v", job.ObjectMeta)
 	}
-	ok(t, kopf.Adopt(job, owner(t), kopf.Forced()))
+	ok(t, owner.Adopt(job, parent(t), owner.Options{Overwrite: true}))
 	if job.Name != "" || job.GenerateName != "own-" || job.Namespace != "ns1" || job.Labels["l1"] != "v1" {
 		t.Errorf("got %v", job.ObjectMeta)
 	}
@@ -113,71 +117,71 @@ func TestAdopt_KeepsExistingValuesUnlessForced(t *testing.T) {
 	}
 }
 
-func TestHierarchy_PartsOfAdoptWorkAlone(t *testing.T) {
+func TestOwner_PartsOfAdoptWorkAlone(t *testing.T) {
 	job := &Job{}
-	ok(t, kopf.AddLabels(job, map[string]string{"a": "b"}, kopf.Nested("spec.template")))
-	ok(t, kopf.HarmonizeNaming(job, "named", kopf.Strict()))
-	ok(t, kopf.AdjustNamespace(job, "ns2"))
-	ok(t, kopf.AppendOwnerReference(job, owner(t).Body))
+	ok(t, owner.AddLabels(job, map[string]string{"a": "b"}, owner.Options{Nested: []kopf.Path{"spec.template"}}))
+	ok(t, owner.HarmonizeNaming(job, "named", owner.Options{ExactName: true}))
+	ok(t, owner.AdjustNamespace(job, "ns2", owner.Options{}))
+	ok(t, owner.AppendReference(job, parent(t), owner.Options{}))
 	if job.Name != "named" || job.Namespace != "ns2" || job.Labels["a"] != "b" || job.Spec.Template.Labels["a"] != "b" {
 		t.Errorf("got %+v", job)
 	}
 	if diff := cmp.Diff([]metav1.OwnerReference{ownReference}, job.OwnerReferences); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	ok(t, kopf.RemoveOwnerReference(job, owner(t)))
-	ok(t, kopf.AdjustNamespace(job, "", kopf.Forced()))
+	ok(t, owner.RemoveReference(job, parent(t)))
+	ok(t, owner.AdjustNamespace(job, "", owner.Options{Overwrite: true}))
 	if len(job.OwnerReferences) != 0 || job.Namespace != "" {
 		t.Errorf("got %v", job.ObjectMeta)
 	}
-	ref, err := kopf.OwnerReference(owner(t))
+	ref, err := owner.Reference(parent(t), owner.Options{})
 	ok(t, err)
 	if diff := cmp.Diff(ownReference, ref); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-func TestHierarchy_OptionsOfTheOwnerReference(t *testing.T) {
+func TestOwner_OptionsOfTheOwnerReference(t *testing.T) {
 	want := ownReference
 	want.Controller, want.BlockOwnerDeletion = new(false), new(false)
-	options := []kopf.HierarchyOption{kopf.Controller(false), kopf.BlockOwnerDeletion(false)}
+	options := owner.Options{NoController: true, NoBlocking: true}
 	adopted, appended := &Job{}, &Job{}
-	ok(t, kopf.Adopt(adopted, owner(t), options...))
-	ok(t, kopf.AppendOwnerReference(appended, owner(t), options...))
-	ref, err := kopf.OwnerReference(owner(t), options...)
+	ok(t, owner.Adopt(adopted, parent(t), options))
+	ok(t, owner.AppendReference(appended, parent(t), options))
+	ref, err := owner.Reference(parent(t), options)
 	ok(t, err)
 	for name, got := range map[string][]metav1.OwnerReference{
-		"Adopt": adopted.OwnerReferences, "AppendOwnerReference": appended.OwnerReferences, "OwnerReference": {ref},
+		"Adopt": adopted.OwnerReferences, "AppendReference": appended.OwnerReferences, "Reference": {ref},
 	} {
 		if diff := cmp.Diff([]metav1.OwnerReference{want}, got); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", name, diff)
 		}
 	}
-	ok(t, kopf.RemoveOwnerReference(adopted, owner(t)))
+	ok(t, owner.RemoveReference(adopted, parent(t)))
 	if len(adopted.OwnerReferences) != 0 {
 		t.Errorf("got %v", adopted.OwnerReferences)
 	}
 }
 
-func TestHierarchy_InvalidDataAreErrors(t *testing.T) {
-	ofNobody := func() error { _, err := kopf.OwnerReference(nil); return err }
+func TestOwner_InvalidDataAreErrors(t *testing.T) {
+	ofNobody := func() error { _, err := owner.Reference(nil, owner.Options{}); return err }
 	for want, err := range map[string]error{
-		"adopt string: want a map[string]any":               kopf.Adopt("text", owner(t)),
-		"adopt kopf_test.Job: want":                         kopf.Adopt(Job{}, owner(t)),
-		"adopt <nil>: the object is nil":                    kopf.Adopt(nil, owner(t)),
-		"the map is nil":                                    kopf.Adopt(tree(nil), owner(t)),
-		"the object is nil":                                 kopf.Adopt((*Job)(nil), owner(t)),
-		"element 1 (interface {}): want":                    kopf.Adopt([]any{tree{}, 5}, owner(t)),
-		"a read-only view":                                  kopf.Adopt(owner(t).Body, owner(t)),
-		"the owner is nil":                                  kopf.Adopt(tree{}, nil),
-		"set the Body of a request made by hand":            kopf.Adopt(tree{}, &kopf.Change[kopf.Object]{}),
-		"there is no name":                                  kopf.HarmonizeNaming(tree{}, ""),
-		"the path of a nested object is empty":              kopf.AddLabels(tree{}, nil, kopf.Nested("")),
-		"labels: not a Kubernetes object":                   kopf.AddLabels(tree{"metadata": tree{"labels": "x"}}, nil),
-		"set the namespace of map[string]interface {}: ":    kopf.AdjustNamespace(tree{"metadata": 1}, "ns2"),
-		"add an owner to map[string]interface {}: ":         kopf.AppendOwnerReference(tree{"metadata": tree{"ownerReferences": "x"}}, owner(t)),
-		"remove an owner from map[string]interface {}: the": kopf.RemoveOwnerReference(tree{}, nil),
-		"make an owner reference: the owner is nil":         ofNobody(),
+		"adopt string: want a map[string]any":                     owner.Adopt("text", parent(t), owner.Options{}),
+		"adopt owner_test.Job: want":                              owner.Adopt(Job{}, parent(t), owner.Options{}),
+		"adopt <nil>: the object is nil":                          owner.Adopt(nil, parent(t), owner.Options{}),
+		"the map is nil":                                          owner.Adopt(tree(nil), parent(t), owner.Options{}),
+		"the object is nil":                                       owner.Adopt((*Job)(nil), parent(t), owner.Options{}),
+		"element 1 (interface {}): want":                          owner.Adopt([]any{tree{}, 5}, parent(t), owner.Options{}),
+		"a read-only view":                                        owner.Adopt(parent(t), parent(t), owner.Options{}),
+		"set the Body of a request that is constructed in a test": owner.Adopt(tree{}, nil, owner.Options{}),
+		"the owner has no metadata":                               owner.Adopt(tree{}, &kopf.Object{}, owner.Options{}),
+		"there is no name":                                        owner.HarmonizeNaming(tree{}, "", owner.Options{}),
+		"the path of a nested object is empty":                    owner.AddLabels(tree{}, nil, owner.Options{Nested: []kopf.Path{""}}),
+		"labels: not a Kubernetes object":                         owner.AddLabels(tree{"metadata": tree{"labels": "x"}}, nil, owner.Options{}),
+		"set the namespace of map[string]interface {}: ":          owner.AdjustNamespace(tree{"metadata": 1}, "ns2", owner.Options{}),
+		"add an owner to map[string]interface {}: ":               owner.AppendReference(tree{"metadata": tree{"ownerReferences": "x"}}, parent(t), owner.Options{}),
+		"remove an owner from map[string]interface {}: the":       owner.RemoveReference(tree{}, nil),
+		"make an owner reference: the owner is nil":               ofNobody(),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)
