@@ -11,6 +11,7 @@ VULNCHECK := v1.8.0
 GORELEASER := v2.14.3
 ACTIONLINT := v1.7.12
 CYCLONEDX := v1.10.0
+APIDIFF   := v0.0.0-20261113113407-e3970619a1a4
 LDFLAGS   := -s -w
 EXAMPLE   := examples/ephemeral-volume-claims
 
@@ -73,6 +74,10 @@ $(BIN)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(BIN)
 	GOWORK=off GOBIN=$(BIN)/tmp $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@mv $(BIN)/tmp/golangci-lint $@ && rmdir $(BIN)/tmp
+
+.PHONY: api
+api: ## Compare the API of the SDK with its newest release; NEXT=v1.2.3 names the next one, by default a minor release
+	@hack/apidiff/run $(BIN)/apidiff-$(APIDIFF) $(NEXT)
 
 .PHONY: golden
 golden: ## Rewrite the golden files of the workbench, and the pictures and tables in docs/; review the diff before you commit
