@@ -4,15 +4,9 @@ package claims
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/owner"
@@ -23,11 +17,6 @@ type Claim struct {
 	Spec struct {
 		Size string `json:"size"`
 	} `json:"spec"`
-	Status struct {
-		Create struct {
-			Volume string `json:"pvc-name"`
-		} `json:"create"`
-	} `json:"status"`
 }
 
 // Register registers the handlers. kopf dev and kopf run call it.
@@ -45,35 +34,16 @@ func create(ctx context.Context, c *kopf.Change[Claim]) error {
 	if c.Object.Spec.Size == "" {
 		return kopf.Permanentf("spec.size must be set")
 	}
-	claim := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1",
-		"kind":       "PersistentVolumeClaim",
-		"spec": map[string]any{
-			"accessModes":      []any{"ReadWriteOnce"},
-			"storageClassName": "ephemeral",
-			"resources":        requests(c.Object.Spec.Size),
-		},
-	}}
+	volume := newVolume(c.Object.Spec.Size)
 	// Give it the owner's namespace, name and labels, and delete it with the owner.
-	if err := owner.Adopt(claim, c.Body, owner.Options{ExactName: true}); err != nil {
+	if err := owner.Adopt(volume, c.Body, owner.Options{ExactName: true}); err != nil {
 		return err
 	}
-
-	volumes, err := volumeClaims(ctx, c.Namespace)
-	if err != nil {
+	if err := createVolume(ctx, volume); err != nil {
 		return err
 	}
-	_, err = volumes.Create(ctx, claim, metav1.CreateOptions{})
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		// An earlier attempt created it but could not store the result.
-		c.Logger.Info("the volume claim already exists", "pvc", claim.GetName())
-	case err != nil:
-		return err
-	default:
-		c.Logger.Info("created the volume claim", "pvc", claim.GetName(), "size", c.Object.Spec.Size)
-	}
-	c.Result = map[string]string{"pvc-name": claim.GetName()}
+	c.Logger.Info("the volume claim exists", "pvc", volume.GetName(), "size", c.Object.Spec.Size)
+	c.Result = map[string]string{"pvc-name": volume.GetName()}
 	return nil
 }
 
@@ -83,19 +53,14 @@ func resize(ctx context.Context, c *kopf.Change[Claim]) error {
 	if c.Object.Spec.Size == "" {
 		return kopf.Permanentf("spec.size must be set")
 	}
-	name := c.Object.Status.Create.Volume
-	volumes, err := volumeClaims(ctx, c.Namespace)
+	volume, err := getVolume(ctx, &c.Request)
 	if err != nil {
 		return err
 	}
-	claim, err := volumes.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	if phase, _, _ := unstructured.NestedString(claim.Object, "status", "phase"); phase != "Bound" {
+	if phase, _, _ := unstructured.NestedString(volume.Object, "status", "phase"); phase != "Bound" {
 		return kopf.Temporaryf(time.Second, "the volume claim is not bound yet: it is %s", phase)
 	}
-	c.Logger.Info("resizing the volume claim", "pvc", name, "size", c.Object.Spec.Size)
+	c.Logger.Info("resizing the volume claim", "pvc", volume.GetName(), "size", c.Object.Spec.Size)
 	return patchVolume(ctx, &c.Request, map[string]any{
 		"spec": map[string]any{"resources": requests(c.Object.Spec.Size)},
 	})
@@ -124,39 +89,4 @@ func relabel(ctx context.Context, c *kopf.FieldChange[map[string]string]) error 
 // isUpdate filters out new objects: their volume claims are created with the labels.
 func isUpdate(_ context.Context, c *kopf.FieldChange[map[string]string]) bool {
 	return c.Reason == kopf.ReasonUpdate
-}
-
-// patchVolume patches the volume claim of an object.
-func patchVolume(ctx context.Context, r *kopf.Request, patch map[string]any) error {
-	name := kopf.GetOr(r.Body, "status.create.pvc-name", "")
-	if name == "" {
-		return kopf.Permanentf("the object has no volume claim: its creation has failed")
-	}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	volumes, err := volumeClaims(ctx, r.Namespace)
-	if err != nil {
-		return err
-	}
-	_, err = volumes.Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{})
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-		return kopf.Permanentf("%s: %w", name, err) // a retry cannot succeed
-	}
-	return err
-}
-
-func requests(size string) map[string]any {
-	return map[string]any{"requests": map[string]any{"storage": size}}
-}
-
-// volumeClaims returns a client for the claims of a namespace, with the operator's credentials.
-func volumeClaims(ctx context.Context, namespace string) (dynamic.ResourceInterface, error) {
-	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
-	if err != nil {
-		return nil, err
-	}
-	resource := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-	return client.Resource(resource).Namespace(namespace), nil
 }

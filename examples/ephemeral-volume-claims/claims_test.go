@@ -2,6 +2,7 @@ package claims
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -91,4 +92,45 @@ func TestCreate_MissingSizeIsPermanentError(t *testing.T) {
 	if _, permanent := errors.AsType[kopf.PermanentError](err); !permanent {
 		t.Errorf("%v is not permanent", err)
 	}
+}
+
+func TestVolume_FailedCreationIsPermanentError(t *testing.T) {
+	const old, current = "spec: {size: 1Gi}", "{metadata: {labels: {a: b}}, spec: {size: 2Gi}}"
+	for name, call := range map[string]func() error{
+		"resize": func() error { return resize(t.Context(), kopftest.Update[Claim](t, old, current)) },
+		"relabel": func() error {
+			return relabel(t.Context(), kopftest.FieldChange[map[string]string](t, "metadata.labels", old, current))
+		},
+	} {
+		err := call()
+		if _, permanent := errors.AsType[kopf.PermanentError](err); !permanent || !strings.Contains(err.Error(), "has no volume claim") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestVolume_DeletedOneFailsPermanently(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("crd.yaml")
+	operator := cluster.Run(Register)
+	claim := cluster.ApplyFile("obj.yaml")
+	operator.WaitHandled(claim)
+	volume := cluster.Object("pvc", "my-claim")
+	volume.Delete()
+	volume.WaitGone()
+
+	const want = "the volume claim my-claim does not exist: delete this object and create it again"
+	expectFailure := func(id string) {
+		t.Helper()
+		for _, h := range operator.WaitFailed(claim).Handlers {
+			if h.ID == id && h.Error != nil && h.Error.Message == want && h.Attempt == 1 {
+				return
+			}
+		}
+		t.Errorf("%s did not fail permanently: %+v", id, operator.WaitFailed(claim).Handlers)
+	}
+	claim.Set("spec.size", "2Gi")
+	expectFailure("resize/spec.size")
+	claim.Label("owner", "me")
+	expectFailure("relabel/metadata.labels")
 }
