@@ -46,6 +46,7 @@ var packages = map[string]string{
 	"logging":        "github.com/kopf-dev/kopf/sdk/kopf/logging",
 	"owner":          "github.com/kopf-dev/kopf/sdk/kopf/owner",
 	"metrics":        "github.com/kopf-dev/kopf/sdk/metrics",
+	"storage":        "github.com/kopf-dev/kopf/sdk/kopf/storage",
 	"prometheus":     "github.com/prometheus/client_golang/prometheus",
 	"promauto":       "github.com/prometheus/client_golang/prometheus/promauto",
 	"leaderelection": "github.com/kopf-dev/kopf/sdk/leaderelection",

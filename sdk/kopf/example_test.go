@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/logging"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -213,11 +214,11 @@ func Example_storages() {
 	var r kopf.Registry
 	kopf.OnStartup(&r, func(_ context.Context, a *kopf.Activity) error {
 		a.Settings.Persistence.Finalizer = "my-operator.example.com/finalizer"
-		a.Settings.Persistence.ProgressStorage = kopf.AnnotationsProgress{Prefix: "my-operator.example.com"}
-		a.Settings.Persistence.DiffBaseStorage = kopf.MultiDiffBase{
-			kopf.AnnotationsDiffBase{Prefix: "my-operator.example.com"}, // read first, and written
-			kopf.AnnotationsDiffBase{},                                  // of the time before, read and written
-		}
+		a.Settings.Persistence.ProgressStorage = storage.Annotations(storage.AnnotationNames{Prefix: "my-operator.example.com"})
+		a.Settings.Persistence.DiffBaseStorage = storage.MultiDiffBase(
+			storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Prefix: "my-operator.example.com"}), // read first, and written
+			storage.AnnotationDiffBase(storage.DiffBaseAnnotation{}),                                  // of the time before, read and written
+		)
 		return nil
 	}, kopf.ID("configure"))
 	fmt.Println(r.Err())

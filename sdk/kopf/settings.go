@@ -175,10 +175,11 @@ type PersistenceSettings struct {
 	// reject. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
 	Finalizer string
 
-	// ProgressStorage stores the progress of the handlers. Defaults to [SmartProgress].
+	// ProgressStorage stores the progress of the handlers. Defaults to storage.Smart.
 	ProgressStorage ProgressStorage
 
-	// DiffBaseStorage stores the essence of the object as last handled. Defaults to [AnnotationsDiffBase].
+	// DiffBaseStorage stores the essence of the object as last handled. Defaults to
+	// storage.AnnotationDiffBase.
 	DiffBaseStorage DiffBaseStorage
 
 	// IgnoredMetadata are labels and annotations outside of the essence: their changes are no updates. A name that

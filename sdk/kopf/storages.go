@@ -7,9 +7,8 @@ import (
 
 // ProgressStorage stores the progress of handlers. A storage on the object writes to the patch; a
 // storage elsewhere writes at once. It must be safe for concurrent use. After an error, the
-// operator leaves the object alone for the next delay of [QueueingSettings].ErrorDelays. The
-// built-in ones are [SmartProgress], [AnnotationsProgress], [StatusProgress] and [MultiProgress].
-// See [Storages].
+// operator leaves the object alone for the next delay of [QueueingSettings].ErrorDelays. Package
+// [github.com/kopf-dev/kopf/sdk/kopf/storage] has the built-in ones. See [Storages].
 //
 // [Storages]: https://github.com/kopf-dev/kopf/blob/main/docs/state-on-objects.md#storages
 type ProgressStorage interface {
@@ -46,8 +45,8 @@ type ProgressRecord struct {
 
 // DiffBaseStorage stores the diff base: the essence of an object as it was last handled, which the
 // current essence is compared with. It must be safe for concurrent use. After an error, the
-// operator leaves the object alone for the next delay of [QueueingSettings].ErrorDelays. The
-// built-in ones are [AnnotationsDiffBase], [StatusDiffBase] and [MultiDiffBase]. See [Storages].
+// operator leaves the object alone for the next delay of [QueueingSettings].ErrorDelays. Package
+// [github.com/kopf-dev/kopf/sdk/kopf/storage] has the built-in ones. See [Storages].
 //
 // [Storages]: https://github.com/kopf-dev/kopf/blob/main/docs/state-on-objects.md#storages
 type DiffBaseStorage interface {

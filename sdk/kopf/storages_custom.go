@@ -4,10 +4,51 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
+
+func init() {
+	bridge.PatchOf = func(p any) *patch.Patch {
+		if public := p.(*Patch); public != nil {
+			return public.patch
+		}
+		return patch.NewPatch()
+	}
+}
+
+// engineProgress returns the engine's form of a storage: the engine's own for the built-in ones, and an
+// adapter for all others.
+func engineProgress(s ProgressStorage) state.ProgressStorage {
+	switch s := s.(type) {
+	case nil:
+		return state.NewSmartProgress()
+	case bridge.Progress:
+		return s.Engine(func(part any) state.ProgressStorage {
+			storage, _ := part.(ProgressStorage)
+			return engineProgress(storage)
+		})
+	default:
+		return customProgress{s, unbound()}
+	}
+}
+
+// engineDiffBase is engineProgress for diff bases.
+func engineDiffBase(s DiffBaseStorage) state.DiffBaseStorage {
+	switch s := s.(type) {
+	case nil:
+		return state.NewAnnotationsDiffBase()
+	case bridge.DiffBase:
+		return s.Engine(func(part any) state.DiffBaseStorage {
+			storage, _ := part.(DiffBaseStorage)
+			return engineDiffBase(storage)
+		})
+	default:
+		return customDiffBase{s, unbound()}
+	}
+}
 
 // cycleBinding is the cycle that a user's storage works in. Storages of users need a context,
 // because they may use databases; the engine's own only read trees.
@@ -123,4 +164,18 @@ func (s customDiffBase) Store(object map[string]any, _ []byte, last map[string]a
 		return fmt.Errorf("%T: %w", s.custom, err)
 	}
 	return nil
+}
+
+func publicRecord(r *state.Record) *ProgressRecord {
+	return &ProgressRecord{
+		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: Reason(r.Purpose), Retries: r.Retries,
+		Success: r.Success, Failure: r.Failure, Message: r.Message, Subrefs: r.Subrefs,
+	}
+}
+
+func (r *ProgressRecord) engine() state.Record {
+	return state.Record{
+		Started: r.Started, Stopped: r.Stopped, Delayed: r.Delayed, Purpose: string(r.Purpose), Retries: r.Retries,
+		Success: r.Success, Failure: r.Failure, Message: r.Message, Subrefs: r.Subrefs,
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
 const widgetsCRD = `
@@ -154,7 +155,7 @@ func TestWaitRetrying_ReadsStorageSetAtStartup(t *testing.T) {
 	t.Parallel()
 	cluster := New(t)
 	cluster.Apply(widgetsCRD)
-	storage := kopf.AnnotationsProgress{Prefix: "own.example.com"}
+	storage := storage.Annotations(storage.AnnotationNames{Prefix: "own.example.com"})
 	operator := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 			a.Settings.Persistence.ProgressStorage = storage

@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
 // WaitHandled waits until the operator has successfully handled the version of an object that
@@ -80,11 +81,11 @@ func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 // or has got beyond that.
 func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, object *kopf.Object) bool {
 	op.cluster.t.Helper()
-	storage := op.settings.Load().Persistence.ProgressStorage
-	if storage == nil {
-		storage = kopf.SmartProgress{}
+	progress := op.settings.Load().Persistence.ProgressStorage
+	if progress == nil {
+		progress = storage.Smart(storage.AnnotationNames{}, storage.StatusFields{})
 	}
-	record, err := storage.Fetch(op.cluster.t.Context(), object, h.ID)
+	record, err := progress.Fetch(op.cluster.t.Context(), object, h.ID)
 	if err != nil {
 		op.cluster.t.Fatalf("kopftest: the progress of %s: %v", h.ID, err)
 	}

@@ -10,12 +10,13 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
 // wrappedProgress and wrappedDiffBase are storages of a user that are made of built-in ones.
 type (
-	wrappedProgress struct{ kopf.AnnotationsProgress }
-	wrappedDiffBase struct{ kopf.AnnotationsDiffBase }
+	wrappedProgress struct{ kopf.ProgressStorage }
+	wrappedDiffBase struct{ kopf.DiffBaseStorage }
 )
 
 // marked is a way to store marks: the settings, and an object with given texts as its marks.
@@ -29,26 +30,26 @@ var marked = map[string]struct {
 	},
 	"annotations with a prefix": {
 		func(s *kopf.Settings) {
-			s.Persistence.ProgressStorage = kopf.AnnotationsProgress{Prefix: "my.example.com"}
-			s.Persistence.DiffBaseStorage = kopf.AnnotationsDiffBase{Prefix: "my.example.com"}
+			s.Persistence.ProgressStorage = storage.Annotations(storage.AnnotationNames{Prefix: "my.example.com"})
+			s.Persistence.DiffBaseStorage = storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Prefix: "my.example.com"})
 		}, annotateAs("my.example.com"), asideAs("my.example.com"),
 	},
 	"several": {
 		func(s *kopf.Settings) {
-			s.Persistence.ProgressStorage = kopf.MultiProgress{kopf.StatusProgress{}, kopf.AnnotationsProgress{}}
-			s.Persistence.DiffBaseStorage = kopf.MultiDiffBase{kopf.StatusDiffBase{}, kopf.AnnotationsDiffBase{}}
+			s.Persistence.ProgressStorage = storage.Multi(storage.Status(storage.StatusFields{}), storage.Annotations(storage.AnnotationNames{}))
+			s.Persistence.DiffBaseStorage = storage.MultiDiffBase(storage.StatusDiffBase(storage.DiffBaseField{}), storage.AnnotationDiffBase(storage.DiffBaseAnnotation{}))
 		}, annotateAs("kopf.zalando.org"), asideAs("kopf.zalando.org"),
 	},
 	"a user's": {
 		func(s *kopf.Settings) {
-			s.Persistence.ProgressStorage = wrappedProgress{}
-			s.Persistence.DiffBaseStorage = wrappedDiffBase{}
+			s.Persistence.ProgressStorage = wrappedProgress{storage.Annotations(storage.AnnotationNames{})}
+			s.Persistence.DiffBaseStorage = wrappedDiffBase{storage.AnnotationDiffBase(storage.DiffBaseAnnotation{})}
 		}, annotateAs("kopf.zalando.org"), asideAs("kopf.zalando.org"),
 	},
 	"the status": {
 		func(s *kopf.Settings) {
-			s.Persistence.ProgressStorage = kopf.StatusProgress{}
-			s.Persistence.DiffBaseStorage = kopf.StatusDiffBase{}
+			s.Persistence.ProgressStorage = storage.Status(storage.StatusFields{})
+			s.Persistence.DiffBaseStorage = storage.StatusDiffBase(storage.DiffBaseField{})
 		}, func(o tree, name, text string) {
 			state := tree{"progress": tree{}}
 			if status, ok := o["status"].(tree); ok {
@@ -158,7 +159,7 @@ func TestBrokenMarks_OtherStorageIsReadInstead(t *testing.T) {
 		kopf.OnUpdate(r, plains, c.does("update"), kopf.ID("update"))
 	}
 	both := func(o *kopf.Operator) {
-		o.Settings.Persistence.DiffBaseStorage = kopf.MultiDiffBase{kopf.AnnotationsDiffBase{}, kopf.StatusDiffBase{}}
+		o.Settings.Persistence.DiffBaseStorage = storage.MultiDiffBase(storage.AnnotationDiffBase(storage.DiffBaseAnnotation{}), storage.StatusDiffBase(storage.DiffBaseField{}))
 	}
 	o := cluster.Run(register, both)
 	object := cluster.Create(plain.of(example("a")))

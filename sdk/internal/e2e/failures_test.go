@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -310,10 +311,10 @@ func TestFailure_InOtherStorages(t *testing.T) {
 		persist func(*kopf.PersistenceSettings)
 	}{
 		"in the status": {"kopf.zalando.org", func(p *kopf.PersistenceSettings) {
-			p.ProgressStorage, p.DiffBaseStorage = kopf.StatusProgress{Name: "mine"}, kopf.StatusDiffBase{Field: "status.handled"}
+			p.ProgressStorage, p.DiffBaseStorage = storage.Status(storage.StatusFields{Name: "mine"}), storage.StatusDiffBase(storage.DiffBaseField{Field: "status.handled"})
 		}},
 		"with a prefix": {"my.example.com", func(p *kopf.PersistenceSettings) {
-			p.ProgressStorage, p.DiffBaseStorage = kopf.AnnotationsProgress{Prefix: "my.example.com"}, kopf.AnnotationsDiffBase{Prefix: "my.example.com"}
+			p.ProgressStorage, p.DiffBaseStorage = storage.Annotations(storage.AnnotationNames{Prefix: "my.example.com"}), storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Prefix: "my.example.com"})
 		}},
 		"outside of the cluster": {"kopf.zalando.org", func(p *kopf.PersistenceSettings) {
 			p.ProgressStorage, p.DiffBaseStorage = dbProgress{db}, dbBases{db}

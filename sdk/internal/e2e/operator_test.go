@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/logging"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -35,8 +36,8 @@ func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
 		}
 		prefix := name + ".kopf.dev"
 		op.Settings.Persistence.Finalizer = prefix + "/finalizer"
-		op.Settings.Persistence.ProgressStorage = kopf.AnnotationsProgress{Prefix: prefix}
-		op.Settings.Persistence.DiffBaseStorage = kopf.AnnotationsDiffBase{Prefix: prefix}
+		op.Settings.Persistence.ProgressStorage = storage.Annotations(storage.AnnotationNames{Prefix: prefix})
+		op.Settings.Persistence.DiffBaseStorage = storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Prefix: prefix})
 		kopf.MemoOf[greeting](&op.Memo).text = "hello from " + name
 		kopf.OnCreate(op.Registry, kexes, func(_ context.Context, c *change) error {
 			c.Result = kopf.MemoOf[greeting](c.Memo).text

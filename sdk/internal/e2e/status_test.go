@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
@@ -67,7 +68,7 @@ func TestStatus_PrunedProgressDoesNotLoop(t *testing.T) {
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, own.selector(), c.does("create_1"), kopf.ID("create_1"))
 		kopf.OnCreate(r, own.selector(), c.fails("create_2", kopf.Temporaryf(100*time.Millisecond, "later")), kopf.ID("create_2"))
-	}, settings(func(s *kopf.Settings) { s.Persistence.ProgressStorage = kopf.StatusProgress{} }), logPatches)
+	}, settings(func(s *kopf.Settings) { s.Persistence.ProgressStorage = storage.Status(storage.StatusFields{}) }), logPatches)
 	const objects = 10
 	for i := range objects {
 		// Meanwhile, the objects before this one could loop.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
 func TestProgress_RenamedHandlerContinuesByID(t *testing.T) {
@@ -173,8 +174,8 @@ func TestStorage_InStatus(t *testing.T) {
 	cluster := newCluster(t)
 	var c calls
 	o := cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
-		s.Persistence.ProgressStorage = kopf.StatusProgress{Name: "mine"}
-		s.Persistence.DiffBaseStorage = kopf.StatusDiffBase{Field: "status.handled"}
+		s.Persistence.ProgressStorage = storage.Status(storage.StatusFields{Name: "mine"})
+		s.Persistence.DiffBaseStorage = storage.StatusDiffBase(storage.DiffBaseField{Field: "status.handled"})
 	}))
 	inside := cluster.Create(example("inside"))
 	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
@@ -203,8 +204,8 @@ func TestStorage_CanBeExchanged(t *testing.T) {
 	o.Stop()
 
 	o = cluster.Run(lifeOf(&c), settings(func(s *kopf.Settings) {
-		s.Persistence.ProgressStorage = kopf.MultiProgress{dbProgress{db}, kopf.SmartProgress{}}
-		s.Persistence.DiffBaseStorage = kopf.MultiDiffBase{dbBases{db}, kopf.AnnotationsDiffBase{}}
+		s.Persistence.ProgressStorage = storage.Multi(dbProgress{db}, storage.Smart(storage.AnnotationNames{}, storage.StatusFields{}))
+		s.Persistence.DiffBaseStorage = storage.MultiDiffBase(dbBases{db}, storage.AnnotationDiffBase(storage.DiffBaseAnnotation{}))
 	}))
 	moving.Patch(field("new"))
 	o.WaitLog("Updating is processed")

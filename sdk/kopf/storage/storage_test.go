@@ -1,4 +1,4 @@
-package kopf_test
+package storage_test
 
 import (
 	"context"
@@ -12,7 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
+
+type tree = map[string]any
 
 func view(t *testing.T, v any) *kopf.Object {
 	t.Helper()
@@ -67,13 +70,13 @@ func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 		storage kopf.ProgressStorage
 		where   kopf.Path
 	}{
-		"annotations":             {kopf.AnnotationsProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
-		"annotations of a prefix": {kopf.AnnotationsProgress{Prefix: "my.example.com", Verbose: true, NoV1: true}, "metadata.annotations[my.example.com/create]"},
-		"status":                  {kopf.StatusProgress{}, "status.kopf.progress.create"},
-		"status of a name":        {kopf.StatusProgress{Name: "mine"}, "status.mine.progress.create"},
-		"another field":           {kopf.StatusProgress{Field: "spec.my.{name}", TouchField: "spec.touched"}, "spec.my.kopf.create"},
-		"smart":                   {kopf.SmartProgress{}, "metadata.annotations[kopf.zalando.org/create]"},
-		"several":                 {kopf.MultiProgress{kopf.StatusProgress{}, kopf.AnnotationsProgress{}}, "status.kopf.progress.create"},
+		"annotations":             {storage.Annotations(storage.AnnotationNames{}), "metadata.annotations[kopf.zalando.org/create]"},
+		"annotations of a prefix": {storage.Annotations(storage.AnnotationNames{Prefix: "my.example.com", Verbose: true, NoV1: true}), "metadata.annotations[my.example.com/create]"},
+		"status":                  {storage.Status(storage.StatusFields{}), "status.kopf.progress.create"},
+		"status of a name":        {storage.Status(storage.StatusFields{Name: "mine"}), "status.mine.progress.create"},
+		"another field":           {storage.Status(storage.StatusFields{Field: "spec.my.{name}", TouchField: "spec.touched"}), "spec.my.kopf.create"},
+		"smart":                   {storage.Smart(storage.AnnotationNames{}, storage.StatusFields{}), "metadata.annotations[kopf.zalando.org/create]"},
+		"several":                 {storage.Multi(storage.Status(storage.StatusFields{}), storage.Annotations(storage.AnnotationNames{})), "status.kopf.progress.create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s := t.Context(), test.storage
@@ -112,7 +115,7 @@ func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 				essence[k] = v
 			}
 			s.Clean(essence)
-			delete(essence, "status") // what is left of it is for the diff base to take out
+			delete(essence, "status") // the diff base removes the rest of it
 			want := tree{"spec": tree{"size": 3}, "metadata": tree{"name": "a"}}
 			if spec, ok := touched["spec"].(tree); ok {
 				want["spec"] = tree{"touched": spec["touched"]}
@@ -139,12 +142,12 @@ func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 		storage kopf.DiffBaseStorage
 		where   kopf.Path
 	}{
-		"annotations":          {kopf.AnnotationsDiffBase{}, "metadata.annotations[kopf.zalando.org/last-handled-configuration]"},
-		"annotations of a key": {kopf.AnnotationsDiffBase{Prefix: "my.example.com", Key: "mine", NoV1: true}, "metadata.annotations[my.example.com/mine]"},
-		"status":               {kopf.StatusDiffBase{}, "status.kopf.last-handled-configuration"},
-		"status of a name":     {kopf.StatusDiffBase{Name: "mine"}, "status.mine.last-handled-configuration"},
-		"another field":        {kopf.StatusDiffBase{Field: "status.handled"}, "status.handled"},
-		"several":              {kopf.MultiDiffBase{kopf.StatusDiffBase{}, kopf.AnnotationsDiffBase{}}, "status.kopf.last-handled-configuration"},
+		"annotations":          {storage.AnnotationDiffBase(storage.DiffBaseAnnotation{}), "metadata.annotations[kopf.zalando.org/last-handled-configuration]"},
+		"annotations of a key": {storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Prefix: "my.example.com", Key: "mine", NoV1: true}), "metadata.annotations[my.example.com/mine]"},
+		"status":               {storage.StatusDiffBase(storage.DiffBaseField{}), "status.kopf.last-handled-configuration"},
+		"status of a name":     {storage.StatusDiffBase(storage.DiffBaseField{Name: "mine"}), "status.mine.last-handled-configuration"},
+		"another field":        {storage.StatusDiffBase(storage.DiffBaseField{Field: "status.handled"}), "status.handled"},
+		"several":              {storage.MultiDiffBase(storage.StatusDiffBase(storage.DiffBaseField{}), storage.AnnotationDiffBase(storage.DiffBaseAnnotation{})), "status.kopf.last-handled-configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, s := t.Context(), test.storage
@@ -170,7 +173,7 @@ func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 			if fmt.Sprint(got) != fmt.Sprint(essence) {
 				t.Errorf("got %v, want %v", got, essence)
 			}
-			// What it has stored is no part of the essence; what handlers have asked for is.
+			// Its own fields are no part of the essence; the fields that handlers have asked for are.
 			built := tree{"metadata": tree{"labels": tree{"l": "v"}}, "spec": stored["spec"], "status": stored["status"]}
 			if annotations, ok := stored["metadata"].(tree)["annotations"]; ok {
 				built["metadata"].(tree)["annotations"] = annotations
@@ -185,9 +188,9 @@ func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 func TestDiffBaseStorage_IgnoresFields(t *testing.T) {
 	ignored := []kopf.Path{"spec.replicas", "metadata.labels[example.com/seen]", "status.phase"}
 	for name, s := range map[string]kopf.DiffBaseStorage{
-		"annotations": kopf.AnnotationsDiffBase{Ignored: ignored},
-		"status":      kopf.StatusDiffBase{Ignored: ignored},
-		"several":     kopf.MultiDiffBase{kopf.StatusDiffBase{}, kopf.AnnotationsDiffBase{Ignored: ignored}},
+		"annotations": storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Ignored: ignored}),
+		"status":      storage.StatusDiffBase(storage.DiffBaseField{Ignored: ignored}),
+		"several":     storage.MultiDiffBase(storage.StatusDiffBase(storage.DiffBaseField{}), storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Ignored: ignored})),
 	} {
 		essence := tree{
 			"metadata": tree{"labels": tree{"example.com/seen": "now", "l": "v"}}, "spec": tree{"replicas": 3.0, "size": 1.0},
@@ -198,9 +201,22 @@ func TestDiffBaseStorage_IgnoresFields(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
-	message := panics(t, func() { kopf.AnnotationsDiffBase{Ignored: []kopf.Path{"spec.items[0]"}}.Essence(nil, tree{}) })
-	if !strings.Contains(message, "index of a list item") {
-		t.Errorf("got %s", message)
+}
+
+func TestStorages_MalformedFieldsPanic(t *testing.T) {
+	for want, create := range map[string]func(){
+		"index of a list item":        func() { storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Ignored: []kopf.Path{"spec.items[0]"}}) },
+		`storage: field "status["`:    func() { storage.Status(storage.StatusFields{Field: "status["}) },
+		`storage: ignored field "": `: func() { storage.StatusDiffBase(storage.DiffBaseField{Ignored: []kopf.Path{""}}) },
+	} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+					t.Errorf("want %q, got %s", want, got)
+				}
+			}()
+			create()
+		}()
 	}
 }
 
@@ -220,7 +236,7 @@ func (foreign) Touch(context.Context, *kopf.Object, string, *kopf.Patch) error {
 func (foreign) Clean(map[string]any)                                           {}
 
 func TestMultiProgress_FailsWhenOneStorageFails(t *testing.T) {
-	s := kopf.MultiProgress{kopf.AnnotationsProgress{}, foreign{}}
+	s := storage.Multi(storage.Annotations(storage.AnnotationNames{}), foreign{})
 	body := view(t, tree{})
 	if _, err := s.Fetch(t.Context(), body, "create"); !errors.Is(err, errForeign) {
 		t.Errorf("got %v", err)
