@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -15,10 +14,12 @@ import (
 // returns false if some are not done yet, or if they must see another version of the object.
 func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
 	if c.finalizer != finalizerUnchanged {
+		c.tellPlan(observe.Planned{})
 		c.changing = false
 		return false, nil
 	}
 	if !c.changing || c.cause.Reason == handlers.ReasonDelete && c.memory.deletionHandled {
+		c.tellPlan(observe.Planned{})
 		return true, nil
 	}
 	c.handlerDelays, err = c.handleCause(ctx)
@@ -29,19 +30,18 @@ func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
 // the others. There are none when all handlers are done.
 func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	c.retry = c.requested
-	started := observe.CauseStarted{Subject: c.subject, Cause: c.cause}
 	if !c.cause.Reason.Handled() {
-		observe.Tell(c.deps.sink, started)
+		c.tellPlan(observe.Planned{Begun: true})
 		return nil, c.endUndone()
 	}
-	started.Selected = c.selectHandlers()
-	progress, err := c.readProgress(started.Selected)
+	selected := c.selectHandlers()
+	progress, superseded, err := c.readProgress(selected)
+	c.tellPlan(observe.Planned{Begun: err == nil, Selected: selected, Superseded: superseded})
 	if err != nil {
 		return nil, err
 	}
-	observe.Tell(c.deps.sink, started)
 	switch {
-	case len(started.Selected) > 0:
+	case len(selected) > 0:
 	case c.again != nil:
 		return nil, c.finishAgain()
 	default:
@@ -51,7 +51,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 		progress = progress.Restarted(c.retry.restarts, c.deps.now())
 	}
 
-	outcomes, err := c.invokeDue(ctx, started.Selected, progress)
+	outcomes, err := c.invokeDue(ctx, selected, progress)
 	if err != nil && !c.worthRecording(err, outcomes) {
 		return nil, err
 	}
@@ -63,16 +63,18 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	}
 	c.deliverResults(outcomes)
 	c.noteOutcomes(outcomes)
-	c.rememberHandled(progress.Done())
-	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Progress: progress})
-	if !progress.Done() {
+	done := progress.Done()
+	c.rememberHandled(done)
+	if done {
+		if err := c.recordFailures(progress); err != nil {
+			return nil, err
+		}
+	}
+	observe.Tell(c.deps.sink, observe.Recorded{Subject: c.subject, Cause: c.cause, Progress: progress})
+	if !done {
 		c.memory.unfinished = true
 		return progress.Delays(c.deps.now()), c.markAgain()
 	}
-	if err := c.recordFailures(progress); err != nil {
-		return nil, err
-	}
-	observe.Tell(c.deps.sink, observe.CauseProcessed{Subject: c.subject, Cause: c.cause, Counts: progress.Counts()})
 	if err := c.purge(progress); err != nil {
 		return nil, err
 	}
@@ -90,26 +92,21 @@ func (c *cycle) finishUnhandled(progress state.Progress) error {
 	return c.storeLastHandled()
 }
 
-// readProgress returns the progress of the cause so far. The progress of an earlier cause that was
-// not completed is purged.
-func (c *cycle) readProgress(selected []*handlers.Handler) (state.Progress, error) {
-	progress, err := c.progressOf(c.served.changing)
-	if err != nil {
-		return progress, fmt.Errorf("read the progress: %w", err)
+// readProgress returns the progress of the cause so far. The progress of earlier causes that were
+// not completed is counted by their reasons, and purged.
+func (c *cycle) readProgress(selected []*handlers.Handler) (progress state.Progress, superseded map[string]state.Counts, err error) {
+	if progress, err = c.progressOf(c.served.changing); err != nil {
+		return progress, nil, fmt.Errorf("read the progress: %w", err)
 	}
 	ids := idsOf(selected)
 	progress = progress.WithPurpose(string(c.cause.Reason)).WithHandlers(ids, c.deps.now())
-	extras := progress.Extras()
-	for _, purpose := range object.SortedKeys(extras) {
-		observe.Tell(c.deps.sink, observe.CauseSuperseded{
-			Subject: c.subject, Cause: c.cause, Superseded: handlers.Reason(purpose), Counts: extras[purpose],
-		})
+	if superseded = progress.Extras(); len(superseded) > 0 {
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
 	}
 	if len(progress.Extras()) > 0 {
 		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
-			return progress, fmt.Errorf("purge the progress of a superseded cause: %w", err)
+			return progress, superseded, fmt.Errorf("purge the progress of a superseded cause: %w", err)
 		}
 	}
-	return progress, nil
+	return progress, superseded, nil
 }

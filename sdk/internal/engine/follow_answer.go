@@ -32,7 +32,7 @@ func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error
 		c.endLoop()
 		subject := *c.subject
 		subject.Object = answer
-		observe.Tell(c.deps.sink, observe.AnswerSkipped{Subject: &subject})
+		observe.Tell(c.deps.sink, observe.Ended{Subject: &subject, At: c.deps.now(), Skipped: true})
 		return nil
 	}
 	index.offer(answer)

@@ -209,8 +209,7 @@ func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
 		// As the worker does:
 		for _, m := range x.memories.all() {
 			subject := d.subject(m.identity, &pods, event.Object)
-			observe.Tell(d.sink, observe.ProcessingStarted{Subject: subject})
-			observe.Tell(d.sink, observe.CauseDetected{Subject: subject, Handlers: x.resource.handlers, At: d.now()})
+			observe.Tell(d.sink, observe.Planned{Subject: subject, Handlers: x.resource.handlers, At: d.now()})
 		}
 		phase := func() inspect.HandlerPhase {
 			objects := hub.Snapshot().Objects

@@ -141,7 +141,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	if stopping != nil {
 		return stopping
 	}
-	observe.Tell(c.deps.sink, observe.ProgressRecorded{Subject: c.subject, Parent: s.parent.ID, Progress: progress})
+	observe.Tell(c.deps.sink, observe.Recorded{Subject: c.subject, Cause: c.cause, Parent: s.parent.ID, Progress: progress})
 	if progress.Done() {
 		return nil
 	}

@@ -101,10 +101,10 @@ func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queu
 	}
 	deleted := c.event == watch.Deleted
 	if isFenced(err) {
-		observe.Tell(c.deps.sink, observe.ProcessingEnded{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted})
+		observe.Tell(c.deps.sink, observe.Ended{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted})
 		return nil
 	}
-	ended := observe.ProcessingEnded{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted, Err: err}
+	ended := observe.Ended{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted, Err: err}
 	if err == nil {
 		ended.Finished, ended.Recovered = (c.finished || c.recorded) && !deleted, c.memory.throttle.Succeeded()
 	} else {

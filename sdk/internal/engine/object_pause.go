@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// notePause reports whether the object's own annotation pauses its handling, and tells when that begins and
+// notePause reports whether the object's own annotation pauses its handling, and logs when that begins and
 // ends. An object that is being deleted is handled nevertheless: the deletion would not end otherwise.
 func (c *cycle) notePause() bool {
 	reason, paused := state.Paused(c.tree)
@@ -20,8 +20,8 @@ func (c *cycle) notePause() bool {
 	case !paused && before:
 		c.unpostedSubject().Logger.Info("Handling of the object is resumed.", observe.EventKey, observe.LogObjectResumed)
 	}
-	if paused || before {
-		observe.Tell(c.deps.sink, observe.ObjectPaused{Subject: c.subject, Paused: paused, Reason: reason})
+	if paused {
+		c.tellPlan(observe.Planned{Paused: true, Reason: reason})
 	}
 	return paused
 }

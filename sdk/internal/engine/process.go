@@ -124,7 +124,6 @@ func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Bat
 	}
 	c.subject = p.deps.subject(m.identity, served.resource, c.object)
 	c.logger = c.subject.Logger
-	observe.Tell(p.deps.sink, observe.ProcessingStarted{Subject: c.subject})
 	return c
 }
 
@@ -179,7 +178,6 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		c.addFinalizer()
 		p.daemons.startMatchingStopOthers(c)
 		c.removeUnneededFinalizer()
-		c.tellCause()
 		done, err := c.callChangeHandlers(ctx)
 		if err != nil {
 			return nil, err
@@ -188,7 +186,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 			c.removeFinalizerAfterDeletion()
 		}
 	} else {
-		c.tellCause() // that no handler needs one
+		c.tellPlan(observe.Planned{})
 	}
 	if c.event == watch.Deleted {
 		return nil, nil // nothing can be patched

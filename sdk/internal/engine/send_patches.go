@@ -191,8 +191,8 @@ func (c *cycle) hold(left unrecorded, err error) {
 	kept := left // only what is kept is allocated
 	c.memory.unrecorded = &kept
 	if err != nil && !isFenced(err) {
-		observe.Tell(c.deps.sink, observe.OutcomesHeld{
-			Subject: c.unpostedSubject(), Handlers: left.outcomes, Since: left.since, Again: again, Err: err,
+		observe.Tell(c.deps.sink, observe.Sent{
+			Subject: c.unpostedSubject(), Handlers: left.outcomes, Since: left.since, At: c.deps.now(), Again: again, Err: err,
 		})
 	}
 }

@@ -132,7 +132,7 @@ func (s *streams) updateResources(wanted map[resources.Scope]*resources.Resource
 }
 
 func (s *streams) newResource(res *resources.Resource) *servedResource {
-	return newServedResource(s.deps.registry, res, s.deps.sink.Wants(observe.KindProcessingStarted))
+	return newServedResource(s.deps.registry, res, s.deps.sink.Wants(observe.KindObjectIndexed))
 }
 
 // pause stops all streams and drops all queued events. The objects are still remembered, so that

@@ -31,9 +31,7 @@ func (c *cycle) writeUnrecorded(ctx context.Context) (ready bool, err error) {
 	if c.memory.unrecorded == nil {
 		c.recorded = held.finished
 		if held.failed {
-			observe.Tell(c.deps.sink, observe.OutcomesWritten{
-				Subject: c.subject, Handlers: held.outcomes, Held: c.deps.now().Sub(held.since),
-			})
+			observe.Tell(c.deps.sink, observe.Sent{Subject: c.subject, Handlers: held.outcomes, Since: held.since, At: c.deps.now()})
 		}
 	}
 	c.stored = c.memory.unrecorded.overlay(c.memory.annotations.overlay(c.tree))

@@ -21,26 +21,18 @@ type Kind uint8
 
 // The kinds of events about objects, in the order in which they occur.
 const (
-	KindProcessingStarted Kind = iota
-	KindEventDispatched
-	KindCauseDetected
+	KindEventDispatched Kind = iota
+	KindPlanned
 	KindMarkBroken
-	KindOrphansFound
-	KindPatchPending
-	KindAnswerSkipped
-	KindCauseSuperseded
-	KindCauseStarted
 	KindAttemptStarted
 	KindAttemptEnded
-	KindProgressRecorded
-	KindCauseProcessed
-	KindOutcomesHeld
-	KindOutcomesWritten
-	KindProcessingEnded
+	KindRecorded
+	KindPatchPending
+	KindSent
+	KindEnded
 	KindBackgroundStopped
 	KindObjectIndexed
 	KindObjectForgotten
-	KindObjectPaused
 
 	// The kinds of events about the operator.
 	KindOperatorChanged

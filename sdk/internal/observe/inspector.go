@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // Inspector is a subscriber that publishes the state of the operator in an [inspector.Hub].
@@ -98,9 +99,8 @@ func operatorIdentity() string {
 // Kinds implements [Subscriber].
 func (i *Inspector) Kinds() []Kind {
 	return []Kind{
-		KindProcessingStarted, KindEventDispatched, KindCauseDetected, KindMarkBroken, KindOrphansFound, KindAnswerSkipped, KindPatchPending,
-		KindAttemptStarted, KindAttemptEnded, KindProgressRecorded, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded,
-		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten, KindObjectPaused,
+		KindEventDispatched, KindPlanned, KindMarkBroken, KindAttemptStarted, KindAttemptEnded, KindRecorded, KindPatchPending, KindSent, KindEnded,
+		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindAlarmChanged, KindResourcesServed, KindTypesCompared,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
 	}
@@ -139,7 +139,9 @@ func (i *Inspector) Receive(event Event) {
 		i.streamChanged(e)
 	case EventReceived:
 		i.eventReceived(e)
-		i.deletionReceived(e)
+		if e.Event.Object.Deleting && e.Event.Type != watch.Deleted {
+			i.findKey(keyOf(e.Stream.Resource, e.Event.Object)).receive(e)
+		}
 	case WebhooksChanged:
 		i.webhooksChanged(e)
 	case ReviewEnded:
@@ -154,48 +156,34 @@ func (i *Inspector) Receive(event Event) {
 // receiveOfObject takes the events about one object.
 func (i *Inspector) receiveOfObject(event Event) {
 	switch e := event.(type) {
-	case ProcessingStarted:
-		i.recall(e.Subject).start(e.Subject)
 	case EventDispatched:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.eventDispatched(e) })
-	case CauseDetected:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.causeDetected(e) })
+		i.recall(e.Subject).receive(e)
+	case Planned:
+		i.recall(e.Subject).receive(e)
 	case MarkBroken:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markBroken(e) })
-	case OrphansFound:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.orphansFound(e) })
-	case PatchPending:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.patchPending(e) })
-	case AnswerSkipped:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.answerSkipped(e) })
+		i.recall(e.Subject).receive(e)
 	case AttemptStarted:
 		if !e.Exhausted && e.Handler.Family != handlers.Index {
-			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.attemptStarted(e) })
+			i.recall(e.Subject).receive(e)
 		}
 	case AttemptEnded:
 		i.count(e)
-		if e.Handler.Family == handlers.Index {
-			i.recall(e.Subject).update(func(o *inspectedObject) { o.indexingEnded(e) })
-		} else {
-			i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.attemptEnded(e) })
-		}
-	case ProgressRecorded:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.progressRecorded(e) })
-	case OutcomesHeld:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markUnrecorded(e.Handlers, e.Since) })
-	case OutcomesWritten:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.markUnrecorded(e.Handlers, time.Time{}) })
-	case ProcessingEnded:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.processingEnded(e) })
+		i.recall(e.Subject).receive(e)
+	case Recorded:
+		i.recall(e.Subject).receive(e)
+	case PatchPending:
+		i.recall(e.Subject).receive(e)
+	case Sent:
+		i.recall(e.Subject).receive(e)
+	case Ended:
+		i.recall(e.Subject).receive(e)
 		if e.Err == nil || e.Deleted {
-			i.processed(keyOf(e.Subject.Resource.Key(), e.Subject.Object))
+			i.processed(objectKeyOf(e.Subject))
 		}
 	case BackgroundStopped:
-		i.find(e.Identity).update(func(o *inspectedObject) { o.backgroundStopped(e) })
+		i.find(e.Identity).receive(e)
 	case ObjectIndexed:
-		i.recall(e.Subject).update(func(o *inspectedObject) { o.indexed(e) })
-	case ObjectPaused:
-		i.find(e.Subject.Identity).update(func(o *inspectedObject) { o.pausedOrResumed(e) })
+		i.recall(e.Subject).receive(e)
 	case ObjectForgotten:
 		i.forget(e.Identity)
 	}

@@ -13,17 +13,17 @@ import (
 const maxAttempts = 8
 
 // handler returns a copy of the state of a handler; a new one if there is none.
-func (o *inspectedObject) handler(h *handlers.Handler) inspect.HandlerState {
+func (o *shown) handler(h *handlers.Handler) inspect.HandlerState {
 	s := inspect.HandlerState{ID: h.ID}
 	if i := o.place(h); i >= 0 {
-		s = o.handlers[i]
+		s = o.Handlers[i]
 	}
 	s.Kind = inspect.HandlerKind(h.Family)
 	return s
 }
 
 // decided returns a copy of the state of a handler of the object, with all kinds that its function is registered for.
-func (o *inspectedObject) decided(h *handlers.Handler, set *handlers.Set) inspect.HandlerState {
+func (o *shown) decided(h *handlers.Handler, set *handlers.Set) inspect.HandlerState {
 	s := o.handler(h)
 	s.Kinds = nil
 	for _, family := range set.Families(h) {
@@ -34,10 +34,10 @@ func (o *inspectedObject) decided(h *handlers.Handler, set *handlers.Set) inspec
 
 // place returns the place of a handler in the list; -1 if it is not there. If its function is registered for several
 // causes, the entry may have the kind of another one.
-func (o *inspectedObject) place(h *handlers.Handler) int {
+func (o *shown) place(h *handlers.Handler) int {
 	near := -1
-	for i := range o.handlers {
-		switch s := &o.handlers[i]; {
+	for i := range o.Handlers {
+		switch s := &o.Handlers[i]; {
 		case s.ID != h.ID:
 		case s.Kind == inspect.HandlerKind(h.Family):
 			return i
@@ -50,41 +50,47 @@ func (o *inspectedObject) place(h *handlers.Handler) int {
 
 // index returns the place of a handler in the list; -1 if it is not there. Indexing handlers are
 // not among them, since their ids may be those of other handlers too.
-func (o *inspectedObject) index(id string) int {
-	return slices.IndexFunc(o.handlers, func(h inspect.HandlerState) bool {
+func (o *shown) index(id string) int {
+	return slices.IndexFunc(o.Handlers, func(h inspect.HandlerState) bool {
 		return h.ID == id && groupOf(h) != handlers.Indexing
 	})
 }
 
 // called returns the state of a handler that is called; nil if it is not shown. Daemons and timers
 // are shown from their first call on, since they may run before the cause is detected.
-func (o *inspectedObject) called(h *handlers.Handler) *inspect.HandlerState {
+func (o *shown) called(h *handlers.Handler) *inspect.HandlerState {
 	i := o.place(h)
 	if i < 0 && h.Family.Group() == handlers.Spawning {
-		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)})
-		i = len(o.handlers) - 1
+		o.Handlers = append(o.Handlers, inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)})
+		i = len(o.Handlers) - 1
 	}
 	if i < 0 {
 		return nil
 	}
-	return &o.handlers[i]
+	return &o.Handlers[i]
 }
 
-func (o *inspectedObject) attemptStarted(e AttemptStarted) {
+func (o *shown) attemptStarted(e AttemptStarted) (known bool) {
 	s := o.called(e.Handler)
 	if s == nil {
-		return
+		return false
 	}
 	s.State = runningPhase(e.Handler)
 	s.Attempt, s.Started, s.Next = e.Retries+1, e.Started, time.Time{}
 	s.Error, s.Took, s.Unrecorded = nil, 0, time.Time{}
-	o.publish()
+	return true
 }
 
-func (o *inspectedObject) attemptEnded(e AttemptEnded) {
+func (o *shown) attemptEnded(e AttemptEnded) (known bool) {
+	if e.Handler.Family == handlers.Index {
+		s := o.indexing(e.Handler)
+		s.Started, s.Attempt = e.Started, e.Retries+1
+		showAttempt(s, e)
+		return false // [ObjectIndexed] follows
+	}
 	s := o.called(e.Handler)
 	if s == nil {
-		return
+		return false
 	}
 	showAttempt(s, e)
 	ended := e.Began.Add(e.Took)
@@ -101,7 +107,7 @@ func (o *inspectedObject) attemptEnded(e AttemptEnded) {
 			s.Next = ended.Add(*out.Delay)
 		}
 	}
-	o.publish()
+	return true
 }
 
 // showAttempt adds an attempt to the state of its handler.
@@ -138,45 +144,26 @@ func isUnfinished(err error) bool {
 	return errors.As(err, &children)
 }
 
-// progressRecorded takes over what the object says about its handlers from now on.
-func (o *inspectedObject) progressRecorded(e ProgressRecorded) {
+// recorded takes over what the object says about its handlers from now on. New sub-handlers are listed behind their parent.
+func (o *shown) recorded(e Recorded) {
+	at := -1
 	if e.Parent != "" {
-		o.subProgressRecorded(e)
-		return
+		at = o.index(e.Parent)
 	}
-	for _, h := range e.Progress.Handlers() {
-		if i := o.index(h.ID); i >= 0 && h.Active {
-			showRecord(&o.handlers[i], h.Record, e.Subject.Secrets)
-		}
-	}
-	o.publish()
-}
-
-// subProgressRecorded puts the sub-handlers behind their parent.
-func (o *inspectedObject) subProgressRecorded(e ProgressRecorded) {
-	at := o.index(e.Parent)
 	for _, h := range e.Progress.Handlers() {
 		i := o.index(h.ID)
-		if i < 0 {
-			at++
-			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: h.ID, Kind: inspect.KindSub, Parent: e.Parent})
-			i = at
+		switch {
+		case e.Parent != "":
+			if i < 0 {
+				i = at + 1
+				o.Handlers = slices.Insert(o.Handlers, i, inspect.HandlerState{ID: h.ID, Kind: inspect.KindSub, Parent: e.Parent})
+			}
+			at = i
+		case i < 0 || !h.Active:
+			continue
 		}
-		showRecord(&o.handlers[i], h.Record, e.Subject.Secrets)
-		at = i
+		showRecord(&o.Handlers[i], h.Record, e.Subject.Secrets)
 	}
-	o.publish()
-}
-
-// markUnrecorded notes since when the outcomes of handlers are not recorded on the object; zero if they
-// are.
-func (o *inspectedObject) markUnrecorded(ids []string, since time.Time) {
-	for _, id := range ids {
-		if i := o.index(id); i >= 0 {
-			o.handlers[i].Unrecorded = since
-		}
-	}
-	o.publish()
 }
 
 // runningPhase returns the phase of a handler that is called now. Daemons and timers have their

@@ -9,7 +9,7 @@ import (
 )
 
 // showBackground lists the daemons and timers, which do not belong to the cause: they come last.
-func (o *inspectedObject) showBackground(e CauseDetected) {
+func (o *shown) showBackground(e Planned) {
 	var states []inspect.HandlerState
 	for _, d := range e.Handlers.Explain(handlers.Spawning, e.Cause) {
 		s := o.decided(d.Handler, e.Handlers)
@@ -18,7 +18,7 @@ func (o *inspectedObject) showBackground(e CauseDetected) {
 		states = append(states, s)
 	}
 	isBackground := func(h inspect.HandlerState) bool { return groupOf(h) == handlers.Spawning }
-	o.handlers = append(slices.DeleteFunc(o.handlers, isBackground), states...)
+	o.Handlers = append(slices.DeleteFunc(o.Handlers, isBackground), states...)
 }
 
 // showTask shows what a daemon or timer does if it runs, or what keeps it from running.
@@ -65,11 +65,11 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 
 // backgroundStopped shows daemons and timers that stop while no worker processes the object. Those
 // that have ended may be started again.
-func (o *inspectedObject) backgroundStopped(e BackgroundStopped) {
+func (o *shown) backgroundStopped(e BackgroundStopped) (changed bool) {
 	for _, h := range e.Handlers {
 		if e.Ended && e.Background != nil {
 			if _, again := e.Background.Task(h.ID); again {
-				return
+				return false
 			}
 		}
 		s := o.called(h)
@@ -78,5 +78,5 @@ func (o *inspectedObject) backgroundStopped(e BackgroundStopped) {
 			s.State, s.Next = inspect.PhaseNext, time.Time{}
 		}
 	}
-	o.publish()
+	return true
 }

@@ -26,8 +26,7 @@ func TestInspectedObject_DaemonIsDoneWhileItsLastPatchIsSent(t *testing.T) {
 	in := newInspected(daemon)
 	subject := podSubject("a", "1")
 	phase := func(background Background) inspect.HandlerPhase {
-		Tell(&in.sink, ProcessingStarted{subject})
-		Tell(&in.sink, CauseDetected{
+		Tell(&in.sink, Planned{
 			Subject: subject, Cause: &handlers.Cause{Resource: &pods}, Handlers: in.handlers(), Background: background,
 		})
 		return in.only(t).Handlers[0].State
@@ -100,7 +99,7 @@ func TestInspectedObject_DaemonStoppedWithoutWorker(t *testing.T) {
 	daemon := &handlers.Handler{ID: "d", Family: handlers.Daemon}
 	in := newInspected(daemon)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, ProcessingStarted{subject})
+	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: daemon})
 	phase := func(e BackgroundStopped) inspect.HandlerPhase {
 		e.Identity, e.Handlers = subject.Identity, []*handlers.Handler{daemon}
 		Tell(&in.sink, e)

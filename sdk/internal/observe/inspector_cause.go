@@ -15,27 +15,28 @@ import (
 // maxHistory is how many earlier causes are kept for each object.
 const maxHistory = 8
 
-// eventDispatched shows the decisions about the handlers of a raw event, ahead of their calls.
-func (o *inspectedObject) eventDispatched(e EventDispatched) {
+// dispatched shows the decisions about the handlers of a raw event, ahead of their calls.
+func (o *shown) dispatched(e EventDispatched) {
 	for _, d := range e.Handlers.Explain(handlers.Watching, e.Cause) {
 		s := o.decided(d.Handler, e.Handlers)
 		showDecision(&s, d, e.Subject.Secrets)
 		if i := o.place(d.Handler); i >= 0 {
-			o.handlers[i] = s
+			o.Handlers[i] = s
 		} else {
-			o.handlers = append(o.handlers, s)
+			o.Handlers = append(o.Handlers, s)
 		}
 	}
 }
 
-// causeDetected shows the cause and the decisions about all handlers.
-func (o *inspectedObject) causeDetected(e CauseDetected) {
-	o.object.ResourceVersion = e.Subject.Object.ResourceVersion
-	o.object.Owners = ownersOf(e.Subject.Object)
-	if e.Cause != nil {
+// planned shows the cause and the decisions about all handlers, or that the object asks to be left alone.
+func (o *shown) planned(e Planned) {
+	o.ResourceVersion, o.Owners, o.Paused = e.Subject.Object.ResourceVersion, ownersOf(e.Subject.Object), nil
+	switch {
+	case e.Paused:
+		o.Paused = &inspect.ObjectPause{Reason: e.Subject.Secrets.Text(e.Reason)}
+	case e.Cause != nil:
 		o.showCause(e)
 	}
-	o.publish()
 }
 
 // ownersOf returns the owners that an object names. An object that cannot be decoded names none.
@@ -62,14 +63,14 @@ func ownersOf(o *object.Object) []inspect.Owner {
 	return owners
 }
 
-func (o *inspectedObject) showCause(e CauseDetected) {
-	o.object.Finalizer = e.Finalizer
+func (o *shown) showCause(e Planned) {
+	o.Finalizer = e.Finalizer
 	switch {
 	case !e.Changing:
-		o.object.Cause = nil
+		o.Cause = nil
 	case e.Cause.Reason.Handled() && !e.resumesNothing():
 		o.begin(e)
-	case o.object.Cause == nil || o.object.Cause.Done.IsZero():
+	case o.Cause == nil || o.Cause.Done.IsZero():
 		// Nothing happened since the operator started, or it was undone before it was handled.
 		o.replaceCause(idleCause(e))
 	default:
@@ -84,7 +85,7 @@ func (o *inspectedObject) showCause(e CauseDetected) {
 
 // idleCause returns the cause of an object that has nothing to be handled: what its handlers failed
 // for, if they did.
-func idleCause(e CauseDetected) *inspect.Cause {
+func idleCause(e Planned) *inspect.Cause {
 	cause := &inspect.Cause{
 		Reason: inspect.ReasonNoop, Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
 	}
@@ -98,7 +99,7 @@ func idleCause(e CauseDetected) *inspect.Cause {
 
 // showFailures shows the failures that are recorded on the object, unless a change is handled that
 // makes them obsolete.
-func (o *inspectedObject) showFailures(e CauseDetected) {
+func (o *shown) showFailures(e Planned) {
 	called := e.Again
 	if called == nil {
 		for _, h := range e.Handlers.Selected(handlers.Changing, e.Cause) {
@@ -116,12 +117,12 @@ func (o *inspectedObject) showFailures(e CauseDetected) {
 		at := o.index(f.Handler)
 		if parent := o.index(f.Parent); at < 0 && f.Parent != "" && parent >= 0 {
 			at = parent + 1
-			o.handlers = slices.Insert(o.handlers, at, inspect.HandlerState{ID: f.Handler, Kind: inspect.HandlerKind(handlers.Sub), Parent: f.Parent})
+			o.Handlers = slices.Insert(o.Handlers, at, inspect.HandlerState{ID: f.Handler, Kind: inspect.HandlerKind(handlers.Sub), Parent: f.Parent})
 		}
 		if at < 0 {
 			continue
 		}
-		s := &o.handlers[at]
+		s := &o.Handlers[at]
 		if kind := inspect.HandlerKind(f.Purpose); slices.Contains(s.Kinds, kind) {
 			s.Kind = kind
 		}
@@ -134,18 +135,18 @@ func (o *inspectedObject) showFailures(e CauseDetected) {
 }
 
 // resumesNothing reports whether the object is as it was left, and no handler of resuming matches it.
-func (e *CauseDetected) resumesNothing() bool {
+func (e *Planned) resumesNothing() bool {
 	return e.Cause.Reason == handlers.ReasonResume && len(e.Handlers.Selected(handlers.Changing, e.Cause)) == 0
 }
 
 // begin makes the cause the current one, unless it continues the current one.
-func (o *inspectedObject) begin(e CauseDetected) {
+func (o *shown) begin(e Planned) {
 	reason, version := inspect.Reason(e.Cause.Reason), e.Subject.Object.ResourceVersion
-	before := o.object.Cause
+	before := o.Cause
 	if before != nil && before.Done.IsZero() && before.Reason == reason {
 		continued := *before
 		continued.Version, continued.Diff = version, diffItems(e)
-		o.object.Cause = &continued
+		o.Cause = &continued
 		return
 	}
 	o.replaceCause(&inspect.Cause{
@@ -154,8 +155,8 @@ func (o *inspectedObject) begin(e CauseDetected) {
 }
 
 // replaceCause makes a cause the current one, and moves the former one into the history.
-func (o *inspectedObject) replaceCause(cause *inspect.Cause) {
-	if before := o.object.Cause; before != nil {
+func (o *shown) replaceCause(cause *inspect.Cause) {
+	if before := o.Cause; before != nil {
 		cause.LastHandled = before.LastHandled
 		if before.Done.IsZero() {
 			o.remember(before, cause.Version)
@@ -164,20 +165,20 @@ func (o *inspectedObject) replaceCause(cause *inspect.Cause) {
 			o.remember(before, "")
 		}
 	}
-	o.object.Cause = cause
-	o.handlers = slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool { return h.Kind == inspect.KindSub })
-	for i, h := range o.handlers {
+	o.Cause = cause
+	o.Handlers = slices.DeleteFunc(o.Handlers, func(h inspect.HandlerState) bool { return h.Kind == inspect.KindSub })
+	for i, h := range o.Handlers {
 		if groupOf(h) == handlers.Changing {
 			// Its former outcome is in the history and must not look like a present failure.
-			o.handlers[i] = inspect.HandlerState{ID: h.ID, Kind: h.Kind, Kinds: h.Kinds}
+			o.Handlers[i] = inspect.HandlerState{ID: h.ID, Kind: h.Kind, Kinds: h.Kinds}
 		}
 	}
 }
 
 // remember moves a cause into the history.
-func (o *inspectedObject) remember(cause *inspect.Cause, supersededAt string) {
+func (o *shown) remember(cause *inspect.Cause, supersededAt string) {
 	past := inspect.PastCause{Reason: cause.Reason, At: cause.Seen, SupersededAt: supersededAt}
-	for _, h := range o.handlers {
+	for _, h := range o.Handlers {
 		if len(h.Attempts) == 0 || groupOf(h) != handlers.Changing {
 			continue
 		}
@@ -189,13 +190,13 @@ func (o *inspectedObject) remember(cause *inspect.Cause, supersededAt string) {
 	if !cause.Done.IsZero() {
 		past.Took = inspect.Duration(cause.Done.Sub(cause.Seen))
 	}
-	history := append([]inspect.PastCause{past}, o.object.History...)
-	o.object.History = history[:min(len(history), maxHistory)]
+	history := append([]inspect.PastCause{past}, o.History...)
+	o.History = history[:min(len(history), maxHistory)]
 }
 
 // decide lists all handlers with the decision about each: selected handlers of changes come first,
 // with their sub-handlers, and what does not depend on the cause comes last.
-func (o *inspectedObject) decide(e CauseDetected) {
+func (o *shown) decide(e Planned) {
 	var selected, others []inspect.HandlerState
 	decisions := e.Handlers.Explain(handlers.Changing, e.Cause)
 	decisions = append(decisions, e.Handlers.Explain(handlers.Watching, e.Cause)...)
@@ -212,15 +213,15 @@ func (o *inspectedObject) decide(e CauseDetected) {
 		selected = append(selected, s)
 		selected = append(selected, o.subHandlersOf(s.ID)...)
 	}
-	rest := slices.DeleteFunc(o.handlers, func(h inspect.HandlerState) bool {
+	rest := slices.DeleteFunc(o.Handlers, func(h inspect.HandlerState) bool {
 		return groupOf(h) != handlers.Spawning && groupOf(h) != handlers.Indexing
 	})
-	o.handlers = slices.Concat(selected, others, rest)
+	o.Handlers = slices.Concat(selected, others, rest)
 }
 
-func (o *inspectedObject) subHandlersOf(id string) []inspect.HandlerState {
+func (o *shown) subHandlersOf(id string) []inspect.HandlerState {
 	var subs []inspect.HandlerState
-	for _, h := range o.handlers {
+	for _, h := range o.Handlers {
 		if h.Kind == inspect.KindSub && strings.HasPrefix(h.ID, id+"/") {
 			subs = append(subs, h)
 		}
@@ -255,7 +256,7 @@ func showMismatch(why handlers.Mismatch) *inspect.Mismatch {
 
 // diffItems returns the differences as the inspector shows them. A new object has none: all of it
 // is new.
-func diffItems(e CauseDetected) []inspect.DiffItem {
+func diffItems(e Planned) []inspect.DiffItem {
 	if e.Cause.Old == nil {
 		return nil
 	}

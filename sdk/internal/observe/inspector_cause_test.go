@@ -15,21 +15,21 @@ import (
 func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
 	failed := inspect.HandlerState{ID: "a", Kind: "update", State: inspect.PhaseFailed, Attempt: 3, Attempts: make([]inspect.Attempt, 3)}
 	event := inspect.HandlerState{ID: "e", Kind: "event", State: inspect.PhaseDone, Attempts: make([]inspect.Attempt, 1)}
-	o := &inspectedObject{
-		object:   inspect.Object{Cause: &inspect.Cause{Reason: "update", Done: time.Unix(1, 0)}},
-		handlers: []inspect.HandlerState{failed, event},
-	}
-	o.begin(CauseDetected{Subject: podSubject("a", "2"), Cause: &handlers.Cause{Reason: handlers.ReasonUpdate}, At: time.Now()})
+	o := shown{Object: inspect.Object{
+		Cause:    &inspect.Cause{Reason: "update", Done: time.Unix(1, 0)},
+		Handlers: []inspect.HandlerState{failed, event},
+	}}
+	o.begin(Planned{Subject: podSubject("a", "2"), Cause: &handlers.Cause{Reason: handlers.ReasonUpdate}, At: time.Now()})
 	if state := o.state(time.Now()); state == inspect.StateFailed {
 		t.Error("it looks like a failure")
 	}
-	if h := o.handlers[0]; h.Attempt != 0 || len(h.Attempts) != 0 {
+	if h := o.Handlers[0]; h.Attempt != 0 || len(h.Attempts) != 0 {
 		t.Errorf("the attempts of the last cause are shown as those of this one: %+v", h)
 	}
-	if h := o.handlers[1]; len(h.Attempts) != 1 {
+	if h := o.Handlers[1]; len(h.Attempts) != 1 {
 		t.Errorf("an event does not belong to the cause, but: %+v", h)
 	}
-	if past := o.object.History; len(past) != 1 || len(past[0].Failed) != 1 || len(past[0].Handlers) != 1 {
+	if past := o.History; len(past) != 1 || len(past[0].Failed) != 1 || len(past[0].Handlers) != 1 {
 		t.Errorf("the history is %+v", past)
 	}
 }
@@ -37,8 +37,7 @@ func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
 // handle tells of a cause as the engine does: of its handlers, only those are called that have
 // an outcome.
 func (in *inspected) handle(subject *Subject, cause *handlers.Cause, outcomes map[string]handlers.Outcome) {
-	Tell(&in.sink, ProcessingStarted{subject})
-	Tell(&in.sink, CauseDetected{
+	Tell(&in.sink, Planned{
 		Subject: subject, Cause: cause, Handlers: in.handlers(), Changing: true, Finalizer: true, At: time.Now(),
 	})
 	for _, h := range in.handlers().Selected(handlers.Changing, cause) {
@@ -89,7 +88,7 @@ func TestInspectedObject_SupersededCauseMovesToHistory(t *testing.T) {
 		Resource: &pods, Reason: handlers.ReasonUpdate, Old: map[string]any{"a": int64(1)}, New: map[string]any{"a": int64(2)},
 		Diff: object.ComputeDiff(map[string]any{"a": int64(1)}, map[string]any{"a": int64(2)}),
 	}, map[string]handlers.Outcome{"u": {Final: true}})
-	Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+	Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	o = in.only(t)
 	if o.State != inspect.StateSettled || o.Cause.Reason != "update" || o.Cause.Done.IsZero() || len(o.Cause.Diff) != 1 {
 		t.Errorf("%+v", o)
@@ -111,7 +110,7 @@ func TestInspectedObject_NoopKeepsTheLastCause(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonUpdate}, map[string]handlers.Outcome{"u": {Final: true}})
-	Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+	Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, nil)
 	if o := in.only(t); o.Cause.Reason != "update" || phasesOf(o)["u"] != inspect.PhaseDone || len(o.History) != 0 {
 		t.Errorf("%+v", o)
@@ -127,7 +126,7 @@ func TestInspectedObject_LastHandledIsNotWhenAnUnchangedObjectWasFound(t *testin
 	if at := in.only(t).Cause.LastHandled; !at.IsZero() {
 		t.Errorf("an earlier process handled it, but: %v", at)
 	}
-	Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+	Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	done := in.only(t).Cause.Done
 
 	subject.Object = podObject("a", "2")
@@ -146,7 +145,6 @@ func TestInspectedObject_EventHandlersAreShownBeforeTheirCalls(t *testing.T) {
 	event := &handlers.Handler{ID: "e", Family: handlers.Event}
 	in := newInspected(event)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, ProcessingStarted{subject})
 	Tell(&in.sink, EventDispatched{Subject: subject, Cause: &handlers.Cause{Resource: &pods, Object: subject.Object}, Handlers: in.handlers()})
 	if in.only(t) != nil {
 		t.Error("it is shown before anything happens")
@@ -156,7 +154,7 @@ func TestInspectedObject_EventHandlersAreShownBeforeTheirCalls(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: event, Outcome: handlers.Outcome{Final: true}})
-	Tell(&in.sink, CauseDetected{Subject: subject})
+	Tell(&in.sink, Planned{Subject: subject})
 	if o := in.only(t); o.State != inspect.StateSettled || o.ResourceVersion != "1" || phasesOf(o)["e"] != inspect.PhaseDone {
 		t.Errorf("%+v", o)
 	}
@@ -205,15 +203,14 @@ func TestInspectedObject_FunctionOfSeveralCausesHasTheKindOfTheCause(t *testing.
 		if len(o.Handlers) != 1 || o.Handlers[0].Kind != inspect.HandlerKind(reason) || o.Handlers[0].State != inspect.PhaseDone || !slices.Equal(o.Handlers[0].Kinds, all) {
 			t.Errorf("%s: %+v", reason, o.Handlers)
 		}
-		Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+		Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	}
 }
 
 func TestInspectedObject_FailureOfFunctionOfSeveralCausesHasItsKind(t *testing.T) {
 	in := newInspected(shared("f", handlers.Create, handlers.Update, handlers.Delete)...)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, ProcessingStarted{subject})
-	Tell(&in.sink, CauseDetected{
+	Tell(&in.sink, Planned{
 		Subject: subject, Cause: &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, Handlers: in.handlers(), Changing: true, At: time.Now(),
 		Failures: []state.Failure{{Handler: "f", Purpose: "create", Message: "no"}},
 	})
@@ -237,6 +234,6 @@ func TestInspectedObject_FunctionsWithOneIDAreApart(t *testing.T) {
 				t.Errorf("%s: %+v", reason, h)
 			}
 		}
-		Tell(&in.sink, ProcessingEnded{Subject: subject, Finished: true, At: time.Now()})
+		Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	}
 }

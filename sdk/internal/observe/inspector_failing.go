@@ -14,27 +14,6 @@ var denials = []*regexp.Regexp{
 	regexp.MustCompile(`ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request(?:: ?(?s:(.*)))?`),
 }
 
-// processingEnded shows that the handling of the object fails, or succeeds again.
-func (o *inspectedObject) processingEnded(e ProcessingEnded) {
-	if e.Finished {
-		o.finish(e.At)
-	}
-	if e.Err == nil {
-		if o.object.Failing != nil {
-			o.object.Failing = nil
-			o.publish()
-		}
-		return
-	}
-	failing := failingOf(e.Subject.Secrets.Text(e.Err.Error()))
-	failing.Since, failing.Next = e.At, e.At.Add(e.RetryIn)
-	if before := o.object.Failing; before != nil {
-		failing.Since = before.Since
-	}
-	o.object.Failing = failing
-	o.publish()
-}
-
 // failingOf returns an error with the name of the webhook or policy that denies the request, if it does.
 func failingOf(message string) *inspect.Failing {
 	for _, denial := range denials {

@@ -72,16 +72,8 @@ func (x *inspectedIndices) publishSizes(hub *inspector.Hub, ids []string) {
 	}
 }
 
-// indexingEnded shows an attempt of an indexing function.
-func (o *inspectedObject) indexingEnded(e AttemptEnded) {
-	s := o.indexing(e.Handler)
-	s.Started, s.Attempt = e.Started, e.Retries+1
-	showAttempt(s, e)
-}
-
-// indexed shows how the object stands with all indexing functions. Objects are indexed before they
-// are processed; they are published only after their worker has told of them.
-func (o *inspectedObject) indexed(e ObjectIndexed) {
+// indexed shows how the object stands with all indexing functions.
+func (o *shown) indexed(e ObjectIndexed) {
 	for _, d := range e.Decisions {
 		s := o.indexing(d.Handler)
 		showDecision(s, d, e.Subject.Secrets)
@@ -98,21 +90,18 @@ func (o *inspectedObject) indexed(e ObjectIndexed) {
 			s.State, s.Next = inspect.PhaseRetrying, failure.Until
 		}
 	}
-	if o.object.ResourceVersion != "" {
-		o.publish()
-	}
 }
 
 // indexing returns the state of an indexing function. It is valid until the next call.
-func (o *inspectedObject) indexing(h *handlers.Handler) *inspect.HandlerState {
-	i := slices.IndexFunc(o.handlers, func(s inspect.HandlerState) bool {
+func (o *shown) indexing(h *handlers.Handler) *inspect.HandlerState {
+	i := slices.IndexFunc(o.Handlers, func(s inspect.HandlerState) bool {
 		return s.ID == h.ID && groupOf(s) == handlers.Indexing
 	})
 	if i < 0 {
-		i = len(o.handlers)
-		o.handlers = append(o.handlers, inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)})
+		i = len(o.Handlers)
+		o.Handlers = append(o.Handlers, inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)})
 	}
-	return &o.handlers[i]
+	return &o.Handlers[i]
 }
 
 // IndexPage returns a part of an index for the inspector, and false if there is no such index. The values are

@@ -31,8 +31,7 @@ func TestInspectedObject_IndexedShownOnceTheObjectIsProcessed(t *testing.T) {
 	if o := in.only(t); o != nil {
 		t.Errorf("shown before it is processed: %+v", o)
 	}
-	Tell(&in.sink, ProcessingStarted{subject})
-	Tell(&in.sink, CauseDetected{Subject: subject})
+	Tell(&in.sink, Planned{Subject: subject})
 	shown := func() inspect.HandlerState {
 		t.Helper()
 		o := in.only(t)
@@ -60,7 +59,6 @@ func TestInspectedObject_IndexMayShareTheIDOfAHandler(t *testing.T) {
 	in := newInspected(both...)
 	subject := podSubject("a", "1")
 	Tell(&in.sink, ObjectIndexed{Subject: subject, Decisions: []handlers.Decision{{Handler: both[0], Selected: true}}})
-	Tell(&in.sink, ProcessingStarted{subject})
 	Tell(&in.sink, EventDispatched{Subject: subject, Cause: &handlers.Cause{Resource: &pods, Object: subject.Object}, Handlers: in.handlers()})
 	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: both[1]})
 	if hs := in.only(t).Handlers; len(hs) != 2 || hs[0].State != inspect.PhaseDone || hs[1].State != inspect.PhaseRunning {

@@ -59,7 +59,10 @@ func (in *inspected) only(t *testing.T) *inspect.Object {
 }
 
 func podSubject(name, version string) *Subject {
-	return &Subject{Identity: &Identity{}, Resource: &pods, Object: podObject(name, version), Logger: silent}
+	return &Subject{
+		Identity: &Identity{}, Resource: &pods, Object: podObject(name, version), Logger: silent,
+		Reference: ObjectReference{APIVersion: "v1", Kind: "Pod", Name: name, Namespace: "ns", UID: name + "-uid"},
+	}
 }
 
 func podObject(name, version string) *object.Object {
@@ -70,7 +73,6 @@ func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
 	timer := &handlers.Handler{ID: "t", Family: handlers.Timer}
 	in := newInspected(timer)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, ProcessingStarted{subject})
 	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: timer})
 	if o := in.only(t); o == nil || o.Name != "a" || len(o.Handlers) != 1 || o.Handlers[0].State != inspect.PhaseTicking {
 		t.Fatalf("%+v", o)
@@ -89,8 +91,7 @@ func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
 	}
 
 	again := podSubject("a", "2")
-	Tell(&in.sink, ProcessingStarted{again})
-	Tell(&in.sink, CauseDetected{Subject: again})
+	Tell(&in.sink, Planned{Subject: again})
 	Tell(&in.sink, ObjectForgotten{subject.Identity})
 	if o := in.only(t); o == nil || o.ResourceVersion != "2" || len(o.Handlers) != 0 {
 		t.Errorf("after its return: %+v", o)
@@ -100,11 +101,10 @@ func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
 func TestInspectedObject_SkippedAnswerIsShownAsVersion(t *testing.T) {
 	in := newInspected()
 	subject := podSubject("a", "1")
-	Tell(&in.sink, ProcessingStarted{subject})
-	Tell(&in.sink, CauseDetected{Subject: subject})
-	Tell(&in.sink, ProcessingEnded{Subject: subject})
+	Tell(&in.sink, Planned{Subject: subject})
+	Tell(&in.sink, Ended{Subject: subject})
 	subject.Object = podObject("a", "2")
-	Tell(&in.sink, AnswerSkipped{subject})
+	Tell(&in.sink, Ended{Subject: subject, Skipped: true})
 	if o := in.only(t); o.ResourceVersion != "2" {
 		t.Errorf("%+v", o)
 	}
@@ -113,7 +113,6 @@ func TestInspectedObject_SkippedAnswerIsShownAsVersion(t *testing.T) {
 func TestInspectedObject_UnreadableMarksAreListed(t *testing.T) {
 	in := newInspected()
 	subject := podSubject("a", "1")
-	Tell(&in.sink, ProcessingStarted{subject})
 	for range maxUnreadable + 5 {
 		_, err := state.NewSmartProgress().Fetch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/fn": "{"}}}, "fn")
 		mark, _ := errors.AsType[*state.BrokenMark](err)
@@ -132,15 +131,14 @@ func TestInspectedObject_UnreadableMarksAreListed(t *testing.T) {
 func TestInspectedObject_OrphansListedUntilTheyAreGone(t *testing.T) {
 	in := newInspected()
 	subject := podSubject("a", "1")
-	Tell(&in.sink, ProcessingStarted{subject})
-	Tell(&in.sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{ID: "old", Record: state.Record{Retries: 2}}}})
+	Tell(&in.sink, Planned{Subject: subject, Changing: true, Orphans: []state.Orphan{{ID: "old", Record: state.Record{Retries: 2}}}})
 	if hs := in.only(t).Handlers; len(hs) != 1 || hs[0].ID != "old" || hs[0].State != inspect.PhaseUnknown || hs[0].Attempt != 2 {
 		t.Errorf("%+v", hs)
 	}
 	if state := in.only(t).State; state != inspect.StateIgnored {
 		t.Errorf("the object is %s", state)
 	}
-	Tell(&in.sink, OrphansFound{Subject: subject})
+	Tell(&in.sink, Planned{Subject: subject, Changing: true})
 	if hs := in.only(t).Handlers; len(hs) != 0 {
 		t.Errorf("%+v", hs)
 	}
@@ -151,7 +149,6 @@ func TestInspectedObject_HiddenValuesInStoredErrorsAreMarked(t *testing.T) {
 	subject := podSubject("a", "1")
 	subject.Object.Raw = []byte(`{"spec":{"password":"hunter2"}}`)
 	subject.Secrets = (&redact.Policy{Fields: []object.Path{{"spec", "password"}}}).Of(&pods, subject.Object)
-	Tell(&in.sink, ProcessingStarted{subject})
 	_, err := state.NewSmartProgress().Fetch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		"kopf.zalando.org/fn": `{"started":"hunter2"}`,
 	}}}, "fn")
@@ -160,7 +157,7 @@ func TestInspectedObject_HiddenValuesInStoredErrorsAreMarked(t *testing.T) {
 		t.Fatalf("the error does not quote what it cannot read: %v", err)
 	}
 	Tell(&in.sink, MarkBroken{Subject: subject, Mark: mark})
-	Tell(&in.sink, CauseDetected{
+	Tell(&in.sink, Planned{
 		Subject: subject, Cause: &handlers.Cause{Reason: handlers.ReasonNoop}, Handlers: in.handlers(), Changing: true, At: time.Now(),
 		Failures: []state.Failure{{Handler: "fn", Purpose: "create", Message: "login with hunter2 failed"}},
 	})

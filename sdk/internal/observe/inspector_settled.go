@@ -19,10 +19,19 @@ type objectKey struct {
 }
 
 func keyOf(resource string, obj *object.Object) objectKey {
-	if obj.UID != "" {
-		return objectKey{resource, obj.UID}
+	return newObjectKey(resource, obj.Namespace, obj.Name, obj.UID)
+}
+
+func objectKeyOf(subject *Subject) objectKey {
+	about := &subject.Reference
+	return newObjectKey(subject.Resource.Key(), about.Namespace, about.Name, about.UID)
+}
+
+func newObjectKey(resource, namespace, name, uid string) objectKey {
+	if uid == "" {
+		uid = namespace + "/" + name
 	}
-	return objectKey{resource, obj.Namespace + "/" + obj.Name}
+	return objectKey{resource, uid}
 }
 
 // eventReceived notes that an object of a list awaits processing.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // A deletion is stuck if it takes longer than stuckAfter, or if its handler is retried only after more
@@ -18,8 +17,8 @@ const (
 
 // state returns the state of the object: the first that applies. The states are declared in the same
 // order, which is public.
-func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
-	unfinished := o.object.Cause != nil && o.object.Cause.Done.IsZero()
+func (o *shown) state(now time.Time) inspect.ObjectState {
+	unfinished := o.Cause != nil && o.Cause.Done.IsZero()
 	switch {
 	case o.isStuck(now):
 		return inspect.StateStuck
@@ -27,25 +26,25 @@ func (o *inspectedObject) state(now time.Time) inspect.ObjectState {
 		return inspect.StateFailed
 	case o.has(inspect.PhaseRunning):
 		return inspect.StateRunning
-	case o.object.Paused != nil:
+	case o.Paused != nil:
 		return inspect.StatePaused
-	case o.object.Unanswered != nil:
+	case o.Unanswered != nil:
 		return inspect.StateWaiting
-	case unfinished && o.has(inspect.PhaseRetrying), !o.isHeld() && (o.object.Failing != nil || slices.ContainsFunc(o.handlers, isFailing)):
+	case unfinished && o.has(inspect.PhaseRetrying), !o.isHeld() && (o.Failing != nil || slices.ContainsFunc(o.Handlers, isFailing)):
 		return inspect.StateRetrying
 	case o.isHeld():
 		return inspect.StateDeleting
 	case unfinished:
 		return inspect.StateRunning
-	case o.object.Cause == nil && !slices.ContainsFunc(o.handlers, isInterested):
+	case o.Cause == nil && !slices.ContainsFunc(o.Handlers, isInterested):
 		return inspect.StateIgnored
 	default:
 		return inspect.StateSettled
 	}
 }
 
-func (o *inspectedObject) has(phase inspect.HandlerPhase) bool {
-	return slices.ContainsFunc(o.handlers, func(h inspect.HandlerState) bool { return h.State == phase })
+func (o *shown) has(phase inspect.HandlerPhase) bool {
+	return slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool { return h.State == phase })
 }
 
 // isFailing reports whether a daemon or a timer has failed and is called again, which makes the object unsettled, although the
@@ -71,11 +70,11 @@ func isFailing(h inspect.HandlerState) bool {
 }
 
 // isHeld reports whether the object is being deleted and waits for the operator.
-func (o *inspectedObject) isHeld() bool { return !o.deleting.IsZero() && o.object.Finalizer }
+func (o *shown) isHeld() bool { return !o.deleting.IsZero() && o.Finalizer }
 
 // isStuck reports whether the deletion waits for the operator, and is not going to end soon: somebody
 // should have a look. An object that is kept because its deletion has failed is not stuck, but failed.
-func (o *inspectedObject) isStuck(now time.Time) bool {
+func (o *shown) isStuck(now time.Time) bool {
 	if !o.isHeld() || o.isKept() {
 		return false
 	}
@@ -83,57 +82,24 @@ func (o *inspectedObject) isStuck(now time.Time) bool {
 	isFar := func(h inspect.HandlerState) bool {
 		return groupOf(h) == handlers.Changing && h.State == inspect.PhaseRetrying && h.Next.Sub(now) > soon
 	}
-	denied := o.object.Failing != nil && o.object.Failing.DeniedBy != ""
-	return denied || now.Sub(o.deleting) >= stuckAfter || slices.ContainsFunc(o.handlers, isFar)
+	denied := o.Failing != nil && o.Failing.DeniedBy != ""
+	return denied || now.Sub(o.deleting) >= stuckAfter || slices.ContainsFunc(o.Handlers, isFar)
 }
 
 // isKept reports whether the deletion was handled, and has failed.
-func (o *inspectedObject) isKept() bool {
-	cause := o.object.Cause
+func (o *shown) isKept() bool {
+	cause := o.Cause
 	return cause != nil && cause.Reason == inspect.ReasonDelete && !cause.Done.IsZero() && o.has(inspect.PhaseFailed)
 }
 
-// deletionReceived notes that an object is being deleted as soon as its stream brings that: its worker
-// may be busy with a handler of another cause for long, for which the deletion waits.
-func (i *Inspector) deletionReceived(e EventReceived) {
-	if e.Event.Type == watch.Deleted || !e.Event.Object.Deleting {
-		return
-	}
-	i.objects.mu.Lock()
-	o := i.objects.byKey[keyOf(e.Stream.Resource, e.Event.Object)]
-	i.objects.mu.Unlock()
-	o.update(func(o *inspectedObject) {
-		if o.noteDeletion() {
-			o.publish()
-		}
-	})
-}
-
-// noteDeletion notes when the object was first seen as being deleted. It reports whether that is news.
-func (o *inspectedObject) noteDeletion() bool {
+// noteDeletion notes when the object was first seen as being deleted. It reports whether that is news. The stream brings
+// that first: its worker may be busy for long with a handler of another cause, for which the deletion waits.
+func (o *shown) noteDeletion(now time.Time) bool {
 	if !o.deleting.IsZero() {
 		return false
 	}
-	o.deleting = time.Now()
+	o.deleting = now
 	return true
-}
-
-// watchDeletion shows the deletion as stuck when it takes too long, since no event tells that.
-func (o *inspectedObject) watchDeletion(now time.Time) {
-	left := stuckAfter - now.Sub(o.deleting)
-	switch {
-	case !o.isHeld() || left <= 0:
-		o.stopWatchingDeletion()
-	case o.overdue == nil:
-		o.overdue = time.AfterFunc(left, func() { o.update((*inspectedObject).publish) })
-	}
-}
-
-func (o *inspectedObject) stopWatchingDeletion() {
-	if o.overdue != nil {
-		o.overdue.Stop()
-		o.overdue = nil
-	}
 }
 
 // isInterested reports whether a handler is called for the object whatever the cause.

@@ -27,91 +27,88 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 	done := &inspect.Cause{Reason: "create", Done: time.Unix(1, 0)}
 	undone := &inspect.Cause{Reason: "create"}
 	for name, test := range map[string]struct {
-		object *inspectedObject
+		object shown
 		want   inspect.ObjectState
 	}{
-		"a handler runs, whatever else": {&inspectedObject{
-			object:   inspect.Object{Cause: undone, Unanswered: &inspect.Unanswered{}},
-			handlers: phases(inspect.PhaseRetrying, inspect.PhaseRunning),
+		"a handler runs, whatever else": {shown{
+			Object: inspect.Object{Cause: undone, Unanswered: &inspect.Unanswered{}, Handlers: phases(inspect.PhaseRetrying, inspect.PhaseRunning)},
 		}, inspect.StateRunning},
-		"the operator's patch has no answer": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Unanswered: &inspect.Unanswered{}}, handlers: phases(inspect.PhaseRetrying),
+		"the operator's patch has no answer": {shown{
+			Object: inspect.Object{Cause: undone, Unanswered: &inspect.Unanswered{}, Handlers: phases(inspect.PhaseRetrying)},
 		}, inspect.StateWaiting},
-		"its last change is denied, although all handlers are done": {&inspectedObject{
-			object: inspect.Object{Cause: done, Failing: &inspect.Failing{DeniedBy: "x"}}, handlers: phases(inspect.PhaseDone),
+		"its last change is denied, although all handlers are done": {shown{
+			Object: inspect.Object{Cause: done, Failing: &inspect.Failing{DeniedBy: "x"}, Handlers: phases(inspect.PhaseDone)},
 		}, inspect.StateRetrying},
-		"the removal of the finalizer is denied": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true, Failing: &inspect.Failing{DeniedBy: "x"}}, handlers: phases(inspect.PhaseDone),
+		"the removal of the finalizer is denied": {shown{
+			Object:   inspect.Object{Cause: undone, Finalizer: true, Failing: &inspect.Failing{DeniedBy: "x"}, Handlers: phases(inspect.PhaseDone)},
 			deleting: started(time.Second),
 		}, inspect.StateStuck},
-		"the removal of the finalizer fails": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true, Failing: &inspect.Failing{Message: "x"}}, handlers: phases(inspect.PhaseDone),
+		"the removal of the finalizer fails": {shown{
+			Object:   inspect.Object{Cause: undone, Finalizer: true, Failing: &inspect.Failing{Message: "x"}, Handlers: phases(inspect.PhaseDone)},
 			deleting: started(time.Second),
 		}, inspect.StateDeleting},
-		"a handler will be retried": {&inspectedObject{
-			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseRetrying),
+		"a handler will be retried": {shown{
+			Object: inspect.Object{Cause: undone, Handlers: phases(inspect.PhaseDone, inspect.PhaseRetrying)},
 		}, inspect.StateRetrying},
-		"a timer will be retried, although the cause is handled": {&inspectedObject{
-			object: inspect.Object{Cause: done}, handlers: spawned(inspect.KindTimer, inspect.PhaseRetrying, inspect.ErrorArbitrary),
+		"a timer will be retried, although the cause is handled": {shown{
+			Object: inspect.Object{Cause: done, Handlers: spawned(inspect.KindTimer, inspect.PhaseRetrying, inspect.ErrorArbitrary)},
 		}, inspect.StateRetrying},
-		"a timer is called again after a panic": {&inspectedObject{
-			object: inspect.Object{Cause: done}, handlers: spawned(inspect.KindTimer, inspect.PhaseTicking, inspect.ErrorPanic),
+		"a timer is called again after a panic": {shown{
+			Object: inspect.Object{Cause: done, Handlers: spawned(inspect.KindTimer, inspect.PhaseTicking, inspect.ErrorPanic)},
 		}, inspect.StateRetrying},
-		"a daemon is alive again after a panic": {&inspectedObject{
-			object: inspect.Object{Cause: done}, handlers: spawned(inspect.KindDaemon, inspect.PhaseAlive, inspect.ErrorPanic),
+		"a daemon is alive again after a panic": {shown{
+			Object: inspect.Object{Cause: done, Handlers: spawned(inspect.KindDaemon, inspect.PhaseAlive, inspect.ErrorPanic)},
 		}, inspect.StateRetrying},
-		"a daemon is alive after it has waited": {&inspectedObject{
-			object: inspect.Object{Cause: done}, handlers: spawned(inspect.KindDaemon, inspect.PhaseAlive, inspect.ErrorTemporary),
+		"a daemon is alive after it has waited": {shown{
+			Object: inspect.Object{Cause: done, Handlers: spawned(inspect.KindDaemon, inspect.PhaseAlive, inspect.ErrorTemporary)},
 		}, inspect.StateSettled},
-		"a daemon of a deleted object is to stop, although it has failed": {&inspectedObject{
-			object: inspect.Object{Cause: done, Finalizer: true}, handlers: spawned(inspect.KindDaemon, inspect.PhaseRetrying, inspect.ErrorPanic), deleting: now,
+		"a daemon of a deleted object is to stop, although it has failed": {shown{
+			Object: inspect.Object{Cause: done, Finalizer: true, Handlers: spawned(inspect.KindDaemon, inspect.PhaseRetrying, inspect.ErrorPanic)}, deleting: now,
 		}, inspect.StateDeleting},
-		"a handler of the deletion will be retried": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), deleting: now,
+		"a handler of the deletion will be retried": {shown{
+			Object: inspect.Object{Cause: undone, Finalizer: true, Handlers: phases(inspect.PhaseRetrying)}, deleting: now,
 		}, inspect.StateRetrying},
-		"the deletion continues": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseNext), deleting: now,
+		"the deletion continues": {shown{
+			Object: inspect.Object{Cause: undone, Finalizer: true, Handlers: phases(inspect.PhaseNext)}, deleting: now,
 		}, inspect.StateDeleting},
-		"the next handler is about to run": {&inspectedObject{
-			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseDone, inspect.PhaseNext),
+		"the next handler is about to run": {shown{
+			Object: inspect.Object{Cause: undone, Handlers: phases(inspect.PhaseDone, inspect.PhaseNext)},
 		}, inspect.StateRunning},
-		"one failed permanently, whatever the others do": {&inspectedObject{
-			object: inspect.Object{Cause: undone}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying),
+		"one failed permanently, whatever the others do": {shown{
+			Object: inspect.Object{Cause: undone, Handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying)},
 		}, inspect.StateFailed},
-		"only a daemon runs": {&inspectedObject{
-			handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseAlive}},
+		"only a daemon runs": {shown{
+			Object: inspect.Object{Handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseAlive}}},
 		}, inspect.StateSettled},
-		"a handler failed permanently": {&inspectedObject{
-			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone, inspect.PhaseFailed),
+		"a handler failed permanently": {shown{
+			Object: inspect.Object{Cause: done, Handlers: phases(inspect.PhaseDone, inspect.PhaseFailed)},
 		}, inspect.StateFailed},
-		"only the finalizer is left": {&inspectedObject{
-			object: inspect.Object{Cause: done, Finalizer: true}, handlers: phases(inspect.PhaseDone), deleting: now,
+		"only the finalizer is left": {shown{
+			Object: inspect.Object{Cause: done, Finalizer: true, Handlers: phases(inspect.PhaseDone)}, deleting: now,
 		}, inspect.StateDeleting},
-		"a deletion that is retried much later": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true}, deleting: now,
-			handlers: []inspect.HandlerState{{Kind: "delete", State: inspect.PhaseRetrying, Next: now.Add(soon + time.Second)}},
+		"a deletion that is retried much later": {shown{
+			Object: inspect.Object{Cause: undone, Finalizer: true, Handlers: []inspect.HandlerState{{Kind: "delete", State: inspect.PhaseRetrying, Next: now.Add(soon + time.Second)}}}, deleting: now,
 		}, inspect.StateStuck},
-		"kept since its deletion has failed": {&inspectedObject{
-			object:   inspect.Object{Cause: &inspect.Cause{Reason: inspect.ReasonDelete, Done: now}, Finalizer: true},
-			handlers: phases(inspect.PhaseFailed), deleting: started(stuckAfter),
+		"kept since its deletion has failed": {shown{
+			Object: inspect.Object{Cause: &inspect.Cause{Reason: inspect.ReasonDelete, Done: now}, Finalizer: true, Handlers: phases(inspect.PhaseFailed)}, deleting: started(stuckAfter),
 		}, inspect.StateFailed},
-		"a deletion that is retried for long": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseRetrying), deleting: started(stuckAfter),
+		"a deletion that is retried for long": {shown{
+			Object: inspect.Object{Cause: undone, Finalizer: true, Handlers: phases(inspect.PhaseRetrying)}, deleting: started(stuckAfter),
 		}, inspect.StateStuck},
-		"a deletion handler that hangs, whatever failed": {&inspectedObject{
-			object: inspect.Object{Cause: undone, Finalizer: true}, handlers: phases(inspect.PhaseFailed, inspect.PhaseRunning), deleting: started(stuckAfter),
+		"a deletion handler that hangs, whatever failed": {shown{
+			Object: inspect.Object{Cause: undone, Finalizer: true, Handlers: phases(inspect.PhaseFailed, inspect.PhaseRunning)}, deleting: started(stuckAfter),
 		}, inspect.StateStuck},
-		"a daemon that does not stop": {&inspectedObject{
-			object: inspect.Object{Finalizer: true}, handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseStopping}}, deleting: started(stuckAfter),
+		"a daemon that does not stop": {shown{
+			Object: inspect.Object{Finalizer: true, Handlers: []inspect.HandlerState{{Kind: "daemon", State: inspect.PhaseStopping}}}, deleting: started(stuckAfter),
 		}, inspect.StateStuck},
-		"a long deletion that only waits for others": {&inspectedObject{
-			object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone), deleting: started(time.Hour),
+		"a long deletion that only waits for others": {shown{
+			Object: inspect.Object{Cause: done, Handlers: phases(inspect.PhaseDone)}, deleting: started(time.Hour),
 		}, inspect.StateSettled},
-		"no handler matches":           {&inspectedObject{}, inspect.StateIgnored},
-		"all handlers are done":        {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseDone)}, inspect.StateSettled},
-		"finalizers of others hold it": {&inspectedObject{object: inspect.Object{Cause: done}, deleting: now}, inspect.StateSettled},
-		"retries are over":             {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseRetrying)}, inspect.StateSettled},
-		"handlers are filtered out":    {&inspectedObject{object: inspect.Object{Cause: done}, handlers: phases(inspect.PhaseFiltered)}, inspect.StateSettled},
+		"no handler matches":           {shown{}, inspect.StateIgnored},
+		"all handlers are done":        {shown{Object: inspect.Object{Cause: done, Handlers: phases(inspect.PhaseDone)}}, inspect.StateSettled},
+		"finalizers of others hold it": {shown{Object: inspect.Object{Cause: done}, deleting: now}, inspect.StateSettled},
+		"retries are over":             {shown{Object: inspect.Object{Cause: done, Handlers: phases(inspect.PhaseRetrying)}}, inspect.StateSettled},
+		"handlers are filtered out":    {shown{Object: inspect.Object{Cause: done, Handlers: phases(inspect.PhaseFiltered)}}, inspect.StateSettled},
 	} {
 		if got := test.object.state(now); got != test.want {
 			t.Errorf("%s: %s instead of %s", name, got, test.want)

@@ -42,9 +42,8 @@ func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLi
 // Kinds implements [Subscriber].
 func (l *LogLines) Kinds() []Kind {
 	kinds := []Kind{
-		KindMarkBroken, KindOrphansFound, KindAnswerSkipped, KindCauseSuperseded, KindCauseStarted, KindAttemptStarted,
-		KindAttemptEnded, KindCauseProcessed, KindOutcomesHeld, KindOutcomesWritten, KindProcessingEnded, KindStreamChanged, KindReviewEnded,
-		KindAlarmChanged,
+		KindPlanned, KindMarkBroken, KindAttemptStarted, KindAttemptEnded, KindRecorded, KindSent, KindEnded,
+		KindStreamChanged, KindReviewEnded, KindAlarmChanged,
 	}
 	if l.clients != nil {
 		kinds = append(kinds, KindRequestEnded)
@@ -58,35 +57,31 @@ func (l *LogLines) Receive(event Event) {
 	case MarkBroken:
 		e.Subject.Logger.Warn(fmt.Sprintf("Cannot read %s in %s; going on without it. What is there moves to the annotation %s",
 			e.Mark.What, e.Mark.Where(), e.Mark.Aside()), EventKey, LogMarkBroken, "error", e.Mark.Err)
-	case OrphansFound:
-		l.orphansFound(e)
-	case AnswerSkipped:
-		e.Subject.Logger.Debug(nothingEssential, EventKey, LogCauseNoop)
-		e.Subject.Logger.Debug("Handling cycle is finished, waiting for new changes.", EventKey, LogProcessingFinished)
-	case CauseSuperseded:
-		e.Subject.Logger.Info(fmt.Sprintf("%s is superseded by %s: %d succeeded; %d failed; %d left to the moment.",
-			capitalized(e.Superseded.Title()), e.Cause.Reason.Title(), e.Counts.Success, e.Counts.Failure, e.Counts.Running),
-			EventKey, LogCauseSuperseded)
-	case CauseStarted:
-		l.causeStarted(e)
+	case Planned:
+		l.planned(e)
 	case AttemptStarted:
 		if logger := e.Subject.Logger; l.debugging(logger) {
 			logger.Debug(e.Handler.String()+" is invoked.", EventKey, LogHandlerInvoked)
 		}
 	case AttemptEnded:
 		l.attemptEnded(e)
-	case CauseProcessed:
-		e.Subject.Logger.Info(fmt.Sprintf("%s is processed: %d succeeded; %d failed.",
-			capitalized(e.Cause.Reason.Title()), e.Counts.Success, e.Counts.Failure), EventKey, LogCauseProcessed)
-	case OutcomesHeld:
-		if !e.Again {
+	case Recorded:
+		if e.Parent == "" && e.Progress.Done() {
+			counts := e.Progress.Counts()
+			e.Subject.Logger.Info(fmt.Sprintf("%s is processed: %d succeeded; %d failed.",
+				capitalized(e.Cause.Reason.Title()), counts.Success, counts.Failure), EventKey, LogCauseProcessed)
+		}
+	case Sent:
+		switch {
+		case e.Err == nil:
+			e.Subject.Logger.Info("API server has accepted what was kept in memory"+byHandlers(e.Handlers),
+				EventKey, LogPatchWritten, "after", e.At.Sub(e.Since).String())
+		case !e.Again:
 			e.Subject.Logger.Warn("API server has not accepted what was done"+byHandlers(e.Handlers)+
 				"; keeping it in memory until it does. Handlers may be called again after a restart", EventKey, LogPatchHeld, "error", e.Err)
 		}
-	case OutcomesWritten:
-		e.Subject.Logger.Info("API server has accepted what was kept in memory"+byHandlers(e.Handlers), EventKey, LogPatchWritten, "after", e.Held.String())
-	case ProcessingEnded:
-		l.processingEnded(e)
+	case Ended:
+		l.ended(e)
 	case ReviewEnded:
 		l.reviewEnded(e)
 	case StreamChanged:
@@ -128,9 +123,16 @@ func byHandlers(ids []string) string {
 
 func (l *LogLines) debugging(logger *slog.Logger) bool { return logger.Enabled(l.ctx, slog.LevelDebug) }
 
-func (l *LogLines) causeStarted(e CauseStarted) {
+func (l *LogLines) planned(e Planned) {
 	logger := e.Subject.Logger
-	if !l.debugging(logger) {
+	l.orphansFound(e)
+	for _, purpose := range object.SortedKeys(e.Superseded) {
+		counts := e.Superseded[purpose]
+		logger.Info(fmt.Sprintf("%s is superseded by %s: %d succeeded; %d failed; %d left to the moment.",
+			capitalized(handlers.Reason(purpose).Title()), e.Cause.Reason.Title(), counts.Success, counts.Failure, counts.Running),
+			EventKey, LogCauseSuperseded)
+	}
+	if !e.Begun || !l.debugging(logger) {
 		return
 	}
 	switch e.Cause.Reason {
@@ -190,7 +192,7 @@ func outcomeName(e AttemptEnded) LogName {
 
 // orphansFound warns of each orphan once, however many objects have it: most likely, a handler was
 // renamed and is called again from the beginning.
-func (l *LogLines) orphansFound(e OrphansFound) {
+func (l *LogLines) orphansFound(e Planned) {
 	for _, orphan := range e.Orphans {
 		if l.isFirst(e.Subject.Resource.Key() + " " + orphan.ID) {
 			e.Subject.Logger.Warn(fmt.Sprintf("There is progress of the handler %q on the object, and no such handler. %s",
@@ -220,8 +222,11 @@ func (l *LogLines) isFirst(orphan string) bool {
 	return true
 }
 
-func (l *LogLines) processingEnded(e ProcessingEnded) {
+func (l *LogLines) ended(e Ended) {
 	switch {
+	case e.Skipped:
+		e.Subject.Logger.Debug(nothingEssential, EventKey, LogCauseNoop)
+		e.Subject.Logger.Debug("Handling cycle is finished, waiting for new changes.", EventKey, LogProcessingFinished)
 	case e.Err == nil && e.Recovered:
 		e.Subject.Logger.Info("Throttling is over: back to normal.", EventKey, LogProcessingRecovered)
 	case e.Err == nil:

@@ -69,17 +69,25 @@ func (l *lines) expect(t *testing.T, want ...string) {
 
 func TestLogLines_Causes(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	cause := func(reason handlers.Reason) CauseStarted {
-		return CauseStarted{Subject: l.subject(), Cause: &handlers.Cause{Reason: reason}}
+	cause := func(reason handlers.Reason) Planned {
+		return Planned{Subject: l.subject(), Cause: &handlers.Cause{Reason: reason}, Begun: true}
 	}
 	update := cause(handlers.ReasonUpdate)
 	update.Cause.Old = map[string]any{"a": int64(1), "b": int64(2)}
 	update.Cause.Diff = object.ComputeDiff(update.Cause.Old, map[string]any{"a": int64(3), "c": int64(4)})
-	Tell(&l.Sink, CauseSuperseded{
-		Subject: l.subject(), Cause: update.Cause, Superseded: handlers.ReasonCreate, Counts: state.Counts{Success: 1, Failure: 2, Running: 3},
-	})
+	update.Superseded = map[string]state.Counts{"create": {Success: 1, Failure: 2, Running: 3}}
 	Tell(&l.Sink, update)
-	Tell(&l.Sink, CauseProcessed{Subject: l.subject(), Cause: update.Cause, Counts: state.Counts{Success: 1}})
+	progress := state.Progress{}.WithHandlers([]string{"u"}, time.Now())
+	Tell(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress})
+	progress, err := progress.WithOutcomes(map[string]handlers.Outcome{"u": {Final: true}}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	Tell(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress, Parent: "p"})
+	Tell(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress})
+	waits := cause(handlers.ReasonCreate)
+	waits.Begun = false
+	Tell(&l.Sink, waits)
 	Tell(&l.Sink, cause(handlers.ReasonCreate))
 	Tell(&l.Sink, cause(handlers.ReasonNoop))
 	Tell(&l.Sink, cause(handlers.ReasonFree))
@@ -144,7 +152,7 @@ func TestLogLines_Attempts(t *testing.T) {
 
 func TestLogLines_SkippedAnswerIsANoop(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	Tell(&l.Sink, AnswerSkipped{l.subject()})
+	Tell(&l.Sink, Ended{Subject: l.subject(), Skipped: true})
 	l.expect(t,
 		"debug | cause.noop | Something has changed, but we are not interested (the essence is the same).",
 		"debug | processing.finished | Handling cycle is finished, waiting for new changes.",
@@ -156,7 +164,7 @@ func TestLogLines_OrphansOncePerResource(t *testing.T) {
 	other := l.subject()
 	other.Resource = &resources.Resource{Version: "v1", Plural: "jobs"}
 	for _, subject := range []*Subject{l.subject(), l.subject(), other} {
-		Tell(&l.Sink, OrphansFound{Subject: subject, Orphans: []state.Orphan{{ID: "old"}}})
+		Tell(&l.Sink, Planned{Subject: subject, Orphans: []state.Orphan{{ID: "old"}}})
 	}
 	const line = `warn | progress.orphaned | There is progress of the handler "old" on the object, and no such handler. ` +
 		`If it was renamed, it goes on from there with kopf.ID("old").`
@@ -165,7 +173,7 @@ func TestLogLines_OrphansOncePerResource(t *testing.T) {
 
 func TestLogLines_OrphansWithTheIDToKeep(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	Tell(&l.Sink, OrphansFound{Subject: l.subject(), Orphans: []state.Orphan{{ID: "create_e/two"}, {ID: "long-aBcDeF", Shortened: true}}})
+	Tell(&l.Sink, Planned{Subject: l.subject(), Orphans: []state.Orphan{{ID: "create_e/two"}, {ID: "long-aBcDeF", Shortened: true}}})
 	l.expect(t,
 		`warn | progress.orphaned | There is progress of the handler "create_e/two" on the object, and no such handler. `+
 			`If "create_e" was renamed, it goes on from there with kopf.ID("create_e").`,
@@ -176,10 +184,10 @@ func TestLogLines_OrphansWithTheIDToKeep(t *testing.T) {
 
 func TestLogLines_ProcessingFailures(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	Tell(&l.Sink, ProcessingEnded{Subject: l.subject(), Finished: true})
-	Tell(&l.Sink, ProcessingEnded{Subject: l.subject(), Err: errors.New("oops"), RetryIn: time.Second})
-	Tell(&l.Sink, ProcessingEnded{Subject: l.subject(), Err: &handlers.PanicError{Value: "x", Stack: []byte("main.go")}, Deleted: true})
-	Tell(&l.Sink, ProcessingEnded{Subject: l.subject(), Recovered: true})
+	Tell(&l.Sink, Ended{Subject: l.subject(), Finished: true})
+	Tell(&l.Sink, Ended{Subject: l.subject(), Err: errors.New("oops"), RetryIn: time.Second})
+	Tell(&l.Sink, Ended{Subject: l.subject(), Err: &handlers.PanicError{Value: "x", Stack: []byte("main.go")}, Deleted: true})
+	Tell(&l.Sink, Ended{Subject: l.subject(), Recovered: true})
 	l.expect(t,
 		"error | processing.failed | Handling has failed: it is throttled for 1s. error=oops",
 		`error | processing.failed | Handling has failed. error="panic: x" stack=main.go`,
@@ -233,7 +241,7 @@ func TestLogLines_RequestsOnDemand(t *testing.T) {
 
 func TestLogLines_NothingBelowTheLevel(t *testing.T) {
 	l := newLines(t, slog.LevelInfo, false)
-	Tell(&l.Sink, CauseStarted{Subject: l.subject(), Cause: &handlers.Cause{Reason: handlers.ReasonCreate}})
+	Tell(&l.Sink, Planned{Subject: l.subject(), Cause: &handlers.Cause{Reason: handlers.ReasonCreate}, Begun: true})
 	Tell(&l.Sink, AttemptStarted{Subject: l.subject(), Handler: &handlers.Handler{ID: "h"}})
 	Tell(&l.Sink, StreamChanged{Phase: StreamStarted})
 	l.expect(t, "")

@@ -55,7 +55,7 @@ func (m *Metrics) retrying() int {
 // Kinds implements [Subscriber].
 func (m *Metrics) Kinds() []Kind {
 	return []Kind{
-		KindCauseStarted, KindAttemptEnded, KindProgressRecorded, KindObjectForgotten,
+		KindPlanned, KindAttemptEnded, KindRecorded, KindObjectForgotten,
 		KindStreamChanged, KindEventReceived, KindRequestEnded, KindLoginEnded,
 	}
 }
@@ -68,15 +68,17 @@ var eventLabels = map[string]string{
 // Receive implements [Subscriber].
 func (m *Metrics) Receive(event Event) {
 	switch e := event.(type) {
-	case CauseStarted:
-		m.causeStarted(e)
+	case Planned:
+		if e.Begun {
+			m.begun(e)
+		}
 	case AttemptEnded:
 		m.meter.Attempt(MeteredAttempt{
 			Handler: m.label(e.Handler), Outcome: meteredOutcome(e), Called: !e.Exhausted, Took: e.Took,
 			Object: e.Subject.Reference,
 		})
-	case ProgressRecorded:
-		m.progressRecorded(e)
+	case Recorded:
+		m.recorded(e)
 	case ObjectForgotten:
 		m.settled(e.Identity)
 	case StreamChanged:
@@ -92,8 +94,8 @@ func (m *Metrics) Receive(event Event) {
 	}
 }
 
-// causeStarted counts a cause once, however many attempts it takes.
-func (m *Metrics) causeStarted(e CauseStarted) {
+// begun counts a cause once, however many attempts it takes.
+func (m *Metrics) begun(e Planned) {
 	if !e.Cause.Reason.Handled() || len(e.Selected) == 0 {
 		m.settled(e.Subject.Identity)
 		return
@@ -109,8 +111,8 @@ func (m *Metrics) causeStarted(e CauseStarted) {
 	}
 }
 
-// progressRecorded notes which handlers of an object will be retried.
-func (m *Metrics) progressRecorded(e ProgressRecorded) {
+// recorded notes which handlers of an object will be retried.
+func (m *Metrics) recorded(e Recorded) {
 	switch {
 	case e.Parent != "":
 		return

@@ -89,8 +89,8 @@ func TestMetrics_CauseCountedOnceUntilDone(t *testing.T) {
 	sink, metrics, m := newMetered(h)
 	defer metrics.Begin(func() MeterState { return MeterState{Objects: 1} })()
 	subject := podSubject("a", "1")
-	started := CauseStarted{
-		Subject: subject, Cause: &handlers.Cause{Reason: handlers.ReasonCreate}, Selected: []*handlers.Handler{h},
+	begun := Planned{
+		Subject: subject, Cause: &handlers.Cause{Reason: handlers.ReasonCreate}, Begun: true, Selected: []*handlers.Handler{h},
 	}
 	retrying := func(want int) {
 		t.Helper()
@@ -104,24 +104,26 @@ func TestMetrics_CauseCountedOnceUntilDone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		Tell(sink, ProgressRecorded{Subject: subject, Parent: "p", Progress: progress})
-		Tell(sink, ProgressRecorded{Subject: subject, Progress: progress})
+		Tell(sink, Recorded{Subject: subject, Parent: "p", Progress: progress})
+		Tell(sink, Recorded{Subject: subject, Progress: progress})
 	}
-	Tell(sink, started)
+	Tell(sink, Planned{Subject: subject, Cause: begun.Cause, Selected: begun.Selected}) // the finalizer comes first
+	m.expect(t, "begin [{c create}]")
+	Tell(sink, begun)
 	recorded(handlers.Outcome{Err: handlers.ErrTimeout})
 	retrying(1)
-	Tell(sink, started)
+	Tell(sink, begun)
 	recorded(handlers.Outcome{Final: true})
 	retrying(0)
-	Tell(sink, started)
-	started.Cause = &handlers.Cause{Reason: handlers.ReasonUpdate}
-	Tell(sink, started)
-	started.Cause = &handlers.Cause{Reason: handlers.ReasonNoop}
-	Tell(sink, started)
+	Tell(sink, begun)
+	begun.Cause = &handlers.Cause{Reason: handlers.ReasonUpdate}
+	Tell(sink, begun)
+	begun.Cause = &handlers.Cause{Reason: handlers.ReasonNoop}
+	Tell(sink, begun)
 	if len(metrics.objects) != 0 {
 		t.Error("a settled object is remembered")
 	}
-	m.expect(t, "begin [{c create}]", "cause pods.v1 create", "cause pods.v1 create", "cause pods.v1 update")
+	m.expect(t, "cause pods.v1 create", "cause pods.v1 create", "cause pods.v1 update")
 
 	recorded(handlers.Outcome{Err: handlers.ErrTimeout})
 	Tell(sink, ObjectForgotten{subject.Identity})

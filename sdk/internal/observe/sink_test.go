@@ -57,8 +57,7 @@ func TestSink_UnwantedEventsAllocateNothing(t *testing.T) {
 	sink.Subscribe(&listener{kinds: []Kind{KindLoginEnded}})
 	subject, h := podSubject("a", "1"), &handlers.Handler{}
 	if n := testing.AllocsPerRun(100, func() {
-		Tell(&sink, ProcessingStarted{subject})
-		Tell(&sink, CauseDetected{Subject: subject, Background: nil})
+		Tell(&sink, Planned{Subject: subject, Background: nil})
 		Tell(&sink, AttemptEnded{Subject: subject, Handler: h})
 		Tell((*Sink)(nil), AttemptEnded{Subject: subject, Handler: h})
 	}); n != 0 {

@@ -75,11 +75,11 @@ func (u *UnusedHandlers) Receive(event Event) {
 }
 
 // Kinds implements [Subscriber].
-func (x *causeExaminer) Kinds() []Kind { return []Kind{KindCauseDetected} }
+func (x *causeExaminer) Kinds() []Kind { return []Kind{KindPlanned} }
 
 // Receive implements [Subscriber].
 func (x *causeExaminer) Receive(event Event) {
-	e, ok := event.(CauseDetected)
+	e, ok := event.(Planned)
 	if !ok || e.Cause == nil {
 		return
 	}
