@@ -7,20 +7,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 )
 
 // metricsOfTest implements what the engine's interface has in another form.
 type metricsOfTest struct {
-	NoMetrics
-	attempts []MetricsAttempt
-	handlers []MetricsHandler
-	state    MetricsState
+	meter.None
+	attempts []meter.Attempt
+	handlers []meter.Handler
+	state    meter.State
 	ended    bool
 }
 
-func (m *metricsOfTest) Attempt(a MetricsAttempt) { m.attempts = append(m.attempts, a) }
+func (m *metricsOfTest) Attempt(a meter.Attempt) { m.attempts = append(m.attempts, a) }
 
-func (m *metricsOfTest) Begin(handlers []MetricsHandler, state func() MetricsState) func() {
+func (m *metricsOfTest) Begin(handlers []meter.Handler, state func() meter.State) func() {
 	m.handlers, m.state = handlers, state()
 	return func() { m.ended = true }
 }
@@ -30,38 +31,38 @@ func TestMetrics_GetWhatTheEngineCounts(t *testing.T) {
 		t.Error("no metrics are not nothing for the engine")
 	}
 	m := &metricsOfTest{}
-	meter := meterOf(m)
-	outcomes := map[observe.MeteredOutcome]AttemptOutcome{
-		observe.Succeeded: AttemptSucceeded, observe.Retried: AttemptRetried, observe.Failed: AttemptFailed,
-		observe.Waiting: AttemptWaiting, observe.Denied: AttemptDenied, observe.Ignored: AttemptIgnored, observe.Unfinished: AttemptUnfinished,
+	adapter := meterOf(m)
+	outcomes := map[observe.MeteredOutcome]meter.Outcome{
+		observe.Succeeded: meter.Succeeded, observe.Retried: meter.Retried, observe.Failed: meter.Failed,
+		observe.Waiting: meter.Waiting, observe.Denied: meter.Denied, observe.Ignored: meter.Ignored, observe.Unfinished: meter.Unfinished,
 	}
 	for counted, want := range outcomes {
 		m.attempts = nil
-		meter.Attempt(observe.MeteredAttempt{
+		adapter.Attempt(observe.MeteredAttempt{
 			Handler: observe.MeteredHandler{ID: "a", Kind: "create"}, Outcome: counted, Called: true, Took: time.Second,
 			Object: observe.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", Namespace: "ns"},
 		})
-		attempt := MetricsAttempt{
-			Handler: MetricsHandler{ID: "a", Kind: "create"}, Outcome: want, Called: true, Took: time.Second,
-			Object: MetricsObject{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", Namespace: "ns"},
+		attempt := meter.Attempt{
+			Handler: meter.Handler{ID: "a", Kind: "create"}, Outcome: want, Called: true, Took: time.Second,
+			Object: meter.Object{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", Namespace: "ns"},
 		}
-		if diff := cmp.Diff([]MetricsAttempt{attempt}, m.attempts); diff != "" {
+		if diff := cmp.Diff([]meter.Attempt{attempt}, m.attempts); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}
-	meter.Begin([]observe.MeteredHandler{{ID: "b", Kind: "timer"}}, func() observe.MeterState {
+	adapter.Begin([]observe.MeteredHandler{{ID: "b", Kind: "timer"}}, func() observe.MeterState {
 		return observe.MeterState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6}
 	})()
-	if diff := cmp.Diff([]MetricsHandler{{ID: "b", Kind: "timer"}}, m.handlers); diff != "" {
+	if diff := cmp.Diff([]meter.Handler{{ID: "b", Kind: "timer"}}, m.handlers); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if want := (MetricsState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6}); m.state != want || !m.ended {
+	if want := (meter.State{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6}); m.state != want || !m.ended {
 		t.Errorf("got %+v, ended %t", m.state, m.ended)
 	}
 }
 
 func TestNoMetrics_CountsNothingWithoutPanic(t *testing.T) {
-	m := meterOf(NoMetrics{})
+	m := meterOf(meter.None{})
 	m.Event("pods", "added")
 	m.Cause("pods", "create")
 	m.Attempt(observe.MeteredAttempt{})

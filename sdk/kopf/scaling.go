@@ -2,14 +2,12 @@ package kopf
 
 import (
 	"context"
-	"log/slog"
 	"time"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
+	"github.com/kopf-dev/kopf/sdk/kopf/election"
 )
 
 // ScalingSettings configure operators that handle only some of the objects, and what several replicas of an
@@ -35,7 +33,7 @@ type ScalingSettings struct {
 
 	// Elector elects the leader. Defaults to none; leaderelection.Register of the module sdk/leaderelection sets
 	// one.
-	Elector Elector
+	Elector election.Elector
 
 	// LeaseName is the name that all replicas of the operator have in common, and no other operator in the
 	// LeaseNamespace: at most 50 lower case letters, digits and dashes. Defaults to none.
@@ -69,53 +67,15 @@ const (
 	ShardByNamespace ShardKey = "namespace" // keeps the objects of a namespace together
 )
 
-// Elector elects one of the replicas of an operator. The module sdk/leaderelection has one.
-type Elector interface {
-	// Elect takes part in elections until the context ends. It returns an error only if it cannot begin, which
-	// stops the operator.
-	Elect(ctx context.Context, election *Election) error
-}
-
-// Election is what an [Elector] needs to know. Its functions must not be called concurrently.
-type Election struct {
-	Config    *rest.Config // follows the operator's logins
-	Name      string       // of the lease
-	Namespace string       // of the lease
-	Identity  string       // of this replica
-
-	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-
-	Logger *slog.Logger
-
-	// Renewed sets until when this replica may act: RenewDeadline after a request was sent that made it hold the
-	// lease. The Elector calls it after each such request that has succeeded, first before Lead, with the time right before
-	// the request was sent. After that time, no handler is called and nothing is written, even if the process was frozen
-	// meanwhile. It returns false if the deadline before has passed: the Elector must call Follow, and may then call Lead.
-	// An Elector that never calls it has no deadline: a frozen leader acts on until Follow is called.
-	Renewed func(sent time.Time) bool
-
-	// Lead makes this replica handle the objects. The Elector calls it when the replica is elected.
-	Lead func()
-
-	// Follow makes this replica stand by. The Elector calls it when the replica is not the leader anymore, and
-	// whenever it learns of another leader; the leader is empty if there is none. Follow blocks until the
-	// handlers that run have ended; their contexts end at once.
-	Follow func(leader string)
-
-	// MayRelease reports, once the context has ended, whether the operator handles nothing anymore. Otherwise
-	// the Elector must let the lease expire.
-	MayRelease func() bool
-}
-
 // elector passes the elections of the engine on.
-type elector struct{ Elector }
+type elector struct{ election.Elector }
 
 // Elect implements [engine.Elector].
-func (e elector) Elect(ctx context.Context, election engine.Election) error {
-	return e.Elector.Elect(ctx, &Election{
-		Config: election.Config, Name: election.Name, Namespace: election.Namespace, Identity: election.Identity,
-		LeaseDuration: election.Times.Duration, RenewDeadline: election.Times.RenewDeadline, RetryPeriod: election.Times.RetryPeriod,
-		Logger: election.Logger, Renewed: election.Renewed, Lead: election.Lead, Follow: election.Follow, MayRelease: election.MayRelease,
+func (e elector) Elect(ctx context.Context, of engine.Election) error {
+	return e.Elector.Elect(ctx, &election.Election{
+		Config: of.Config, Name: of.Name, Namespace: of.Namespace, Identity: of.Identity,
+		LeaseDuration: of.Times.Duration, RenewDeadline: of.Times.RenewDeadline, RetryPeriod: of.Times.RetryPeriod,
+		Logger: of.Logger, Renewed: of.Renewed, Lead: of.Lead, Follow: of.Follow, MayRelease: of.MayRelease,
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
+	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 )
 
 // Settings configure an operator. The zero value of each field means its default; a negative duration
@@ -244,5 +245,5 @@ type ProcessSettings struct {
 
 	// Metrics count what the operator does, for Prometheus: see the module sdk/metrics. Defaults to nil, which costs
 	// nothing.
-	Metrics Metrics
+	Metrics meter.Meter
 }

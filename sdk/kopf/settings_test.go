@@ -20,7 +20,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/kopf/election"
 	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
+	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
@@ -104,11 +106,11 @@ func set(t *testing.T, v reflect.Value) {
 	case reflect.TypeFor[WebhookServer]():
 		v.Set(reflect.ValueOf(&webhook.Server{}))
 		return
-	case reflect.TypeFor[Elector]():
-		v.Set(reflect.ValueOf(struct{ Elector }{}))
+	case reflect.TypeFor[election.Elector]():
+		v.Set(reflect.ValueOf(struct{ election.Elector }{}))
 		return
-	case reflect.TypeFor[Metrics]():
-		v.Set(reflect.ValueOf(struct{ Metrics }{}))
+	case reflect.TypeFor[meter.Meter]():
+		v.Set(reflect.ValueOf(struct{ meter.Meter }{}))
 		return
 	case reflect.TypeFor[ProgressStorage]():
 		v.Set(reflect.ValueOf(failing{}))

@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/election"
 )
 
 // candidacy is a replica in elections. It is the lock of the library's elector too, so that it sees who holds
 // the lease as soon as the library does: that tells only when the renew deadline is over.
 type candidacy struct {
 	resourcelock.Interface
-	election *kopf.Election
+	election *election.Election
 
 	mu     sync.Mutex
 	leads  bool

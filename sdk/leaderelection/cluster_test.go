@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 	"github.com/kopf-dev/kopf/sdk/leaderelection"
 )
@@ -93,11 +94,11 @@ func waitStandby(op *kopftest.Operator, leader string) {
 
 // states are metrics of which only the state is read.
 type states struct {
-	kopf.NoMetrics
-	read func() kopf.MetricsState
+	meter.None
+	read func() meter.State
 }
 
-func (s *states) Begin(_ []kopf.MetricsHandler, read func() kopf.MetricsState) (end func()) {
+func (s *states) Begin(_ []meter.Handler, read func() meter.State) (end func()) {
 	s.read = read
 	return func() {}
 }

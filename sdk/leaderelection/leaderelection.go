@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/election"
 )
 
 // Register makes the operator able to take part in leader elections: if [kopf.ScalingSettings].LeaderElection is
@@ -36,14 +37,14 @@ func Register(r *kopf.Registry) {
 	}, kopf.ID("leader-election"))
 }
 
-// Elector implements [kopf.Elector] by a Lease, as client-go does: an operator made with another framework that
+// Elector implements [election.Elector] by a Lease, as client-go does: an operator made with another framework that
 // uses the same Lease is excluded too. Programs that do not call [Register] set it as
 // [kopf.ScalingSettings].Elector. A leader that loses its lease does not exit, but stands by and takes part in
 // the next elections.
 type Elector struct{}
 
-// Elect implements [kopf.Elector].
-func (Elector) Elect(ctx context.Context, e *kopf.Election) error {
+// Elect implements [election.Elector].
+func (Elector) Elect(ctx context.Context, e *election.Election) error {
 	transport, err := rest.HTTPClientFor(e.Config)
 	if err != nil {
 		return fmt.Errorf("create a client of leases: %w", err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 )
 
 // bounds are the upper bounds of the buckets in seconds: from calls that do nothing to calls that wait
@@ -26,9 +26,9 @@ const (
 )
 
 // outcomes are all outcomes of attempts.
-var outcomes = []kopf.AttemptOutcome{
-	kopf.AttemptSucceeded, kopf.AttemptRetried, kopf.AttemptWaiting, kopf.AttemptFailed, kopf.AttemptDenied, kopf.AttemptIgnored,
-	kopf.AttemptUnfinished,
+var outcomes = []meter.Outcome{
+	meter.Succeeded, meter.Retried, meter.Waiting, meter.Failed, meter.Denied, meter.Ignored,
+	meter.Unfinished,
 }
 
 // collector counts what operators report. The states of the operators are read when it is collected.
@@ -39,11 +39,11 @@ type collector struct {
 
 	mu     sync.Mutex
 	states map[*state]struct{}
-	ended  kopf.MetricsState // the counts of operators that have ended
+	ended  meter.State // the counts of operators that have ended
 }
 
 // state is the state of an operator.
-type state struct{ read func() kopf.MetricsState }
+type state struct{ read func() meter.State }
 
 func newCollector() *collector {
 	c := &collector{
@@ -147,10 +147,10 @@ func (c *collector) Cause(resource, reason string) { c.causes.WithLabelValues(re
 
 // Attempt counts an attempt of a handler. The object is the exemplar of the duration, and of the outcome
 // unless that is the usual one.
-func (c *collector) Attempt(a kopf.MetricsAttempt) {
+func (c *collector) Attempt(a meter.Attempt) {
 	id, object := valid(a.Handler.ID), exemplar(a.Object)
 	attempts := c.attempts.WithLabelValues(id, a.Handler.Kind, string(a.Outcome))
-	if a.Outcome == kopf.AttemptSucceeded {
+	if a.Outcome == meter.Succeeded {
 		attempts.Inc()
 	} else {
 		attempts.(prometheus.ExemplarAdder).AddWithExemplar(1, object)
@@ -165,7 +165,7 @@ func (c *collector) Attempt(a kopf.MetricsAttempt) {
 func valid(id string) string { return strings.ToValidUTF8(id, string(utf8.RuneError)) }
 
 // exemplar returns what identifies an object; nil for an activity.
-func exemplar(object kopf.MetricsObject) prometheus.Labels {
+func exemplar(object meter.Object) prometheus.Labels {
 	if object.UID == "" {
 		return nil
 	}
@@ -207,7 +207,7 @@ func (c *collector) Login(ok bool) {
 }
 
 // Begin adds an operator, whose state the function returns, until end is called.
-func (c *collector) Begin(handlers []kopf.MetricsHandler, read func() kopf.MetricsState) (end func()) {
+func (c *collector) Begin(handlers []meter.Handler, read func() meter.State) (end func()) {
 	for _, h := range handlers {
 		for _, outcome := range outcomes {
 			c.attempts.WithLabelValues(valid(h.ID), h.Kind, string(outcome))
@@ -222,7 +222,7 @@ func (c *collector) Begin(handlers []kopf.MetricsHandler, read func() kopf.Metri
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.states, s)
-		c.ended = add(c.ended, kopf.MetricsState{
+		c.ended = add(c.ended, meter.State{
 			ShardsAcquired: last.ShardsAcquired, ShardsReleased: last.ShardsReleased, ShardsLost: last.ShardsLost,
 			TimesElected: last.TimesElected, LeasesLost: last.LeasesLost,
 			Posted: last.Posted, Repeated: last.Repeated, Failed: last.Failed, Dropped: last.Dropped,
@@ -231,7 +231,7 @@ func (c *collector) Begin(handlers []kopf.MetricsHandler, read func() kopf.Metri
 }
 
 // state returns the sums of the states of all operators.
-func (c *collector) state() kopf.MetricsState {
+func (c *collector) state() meter.State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sum := c.ended
@@ -241,8 +241,8 @@ func (c *collector) state() kopf.MetricsState {
 	return sum
 }
 
-func add(a, b kopf.MetricsState) kopf.MetricsState {
-	return kopf.MetricsState{
+func add(a, b meter.State) meter.State {
+	return meter.State{
 		Objects: a.Objects + b.Objects, Retrying: a.Retrying + b.Retrying,
 		Queued: a.Queued + b.Queued, Running: a.Running + b.Running, Sleeping: a.Sleeping + b.Sleeping,
 		Daemons: a.Daemons + b.Daemons, Timers: a.Timers + b.Timers,

@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 )
 
 // Options are the options of [New]. The zero value is for a program that serves the metrics itself.
@@ -52,7 +52,7 @@ type Metrics struct {
 	handler  http.Handler
 }
 
-var _ kopf.Metrics = (*Metrics)(nil)
+var _ meter.Meter = (*Metrics)(nil)
 
 // New returns metrics and registers them. Metrics with one registerer share their values. It panics if
 // other metrics of the registry have the same names, or if there is no gatherer.

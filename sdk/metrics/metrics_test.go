@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
-	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 )
 
 // scrape returns the metrics in the text format.
@@ -40,10 +40,10 @@ func scrapeAs(t *testing.T, m *Metrics, format string) string {
 // alone returns metrics in a strict registry without go_ and process_ metrics.
 func alone() *Metrics { return New(Options{Registerer: prometheus.NewPedanticRegistry()}) }
 
-func attempt(outcome kopf.AttemptOutcome) kopf.MetricsAttempt {
-	return kopf.MetricsAttempt{
-		Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Called: true, Outcome: outcome, Took: time.Millisecond,
-		Object: kopf.MetricsObject{Namespace: "ns", Name: "one", UID: "uid-1"},
+func attempt(outcome meter.Outcome) meter.Attempt {
+	return meter.Attempt{
+		Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: outcome, Took: time.Millisecond,
+		Object: meter.Object{Namespace: "ns", Name: "one", UID: "uid-1"},
 	}
 }
 
@@ -62,16 +62,16 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 	m.Event("pods.v1", "added")
 	m.Event("pods.v1", "modified")
 	m.Cause("pods.v1", "create")
-	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Called: true, Outcome: kopf.AttemptRetried, Took: 20 * time.Millisecond})
-	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Called: true, Outcome: kopf.AttemptSucceeded, Took: time.Hour})
-	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "create", Kind: "create"}, Outcome: kopf.AttemptFailed})
+	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: meter.Retried, Took: 20 * time.Millisecond})
+	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Called: true, Outcome: meter.Succeeded, Took: time.Hour})
+	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "create", Kind: "create"}, Outcome: meter.Failed})
 	m.Request("patch", 200, time.Millisecond)
 	m.Request("watch", 0, time.Hour)
 	m.Restart("pods.v1", "a\"strange\"\\\nreason")
 	m.Login(true)
 	m.Login(false)
-	defer m.Begin([]kopf.MetricsHandler{{ID: "tick", Kind: "timer"}}, func() kopf.MetricsState {
-		return kopf.MetricsState{
+	defer m.Begin([]meter.Handler{{ID: "tick", Kind: "timer"}}, func() meter.State {
+		return meter.State{
 			Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1,
 			Shards: 4, ShardsAcquired: 9, ShardsReleased: 3, ShardsLost: 2, Leads: true, TimesElected: 2, LeasesLost: 1}
 	})()
@@ -87,10 +87,10 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 
 func TestMetrics_CountsOutliveOperator(t *testing.T) {
 	m := alone()
-	end := m.Begin(nil, func() kopf.MetricsState {
-		return kopf.MetricsState{Objects: 1, Posted: 2, Shards: 3, ShardsAcquired: 5}
+	end := m.Begin(nil, func() meter.State {
+		return meter.State{Objects: 1, Posted: 2, Shards: 3, ShardsAcquired: 5}
 	})
-	defer m.Begin(nil, func() kopf.MetricsState { return kopf.MetricsState{Objects: 10, Posted: 20} })()
+	defer m.Begin(nil, func() meter.State { return meter.State{Objects: 10, Posted: 20} })()
 	for _, want := range []string{"kopf_objects 11\n", `kopf_posted_events_total{result="posted"} 22`} {
 		if text := scrape(t, m); !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
@@ -110,7 +110,7 @@ func TestMetrics_ConcurrentUse(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 1000 {
-				m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "h", Kind: "timer"}, Called: true, Outcome: kopf.AttemptSucceeded, Took: time.Second})
+				m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "h", Kind: "timer"}, Called: true, Outcome: meter.Succeeded, Took: time.Second})
 			}
 		})
 	}
@@ -207,7 +207,7 @@ func TestMetrics_PassPromlint(t *testing.T) {
 	m := alone()
 	m.Event("pods.v1", "added")
 	m.Cause("pods.v1", "create")
-	m.Attempt(attempt(kopf.AttemptSucceeded))
+	m.Attempt(attempt(meter.Succeeded))
 	m.Request("get", 200, time.Second)
 	m.Restart("pods.v1", "closed")
 	problems, err := testutil.CollectAndLint(m)
@@ -228,7 +228,7 @@ func TestMetrics_PassPromlint(t *testing.T) {
 // A series that appears with its first event has no rate for it.
 func TestMetrics_KnownSeriesBeginAtZero(t *testing.T) {
 	m := alone()
-	defer m.Begin([]kopf.MetricsHandler{{ID: "delete", Kind: "delete"}}, func() kopf.MetricsState { return kopf.MetricsState{} })()
+	defer m.Begin([]meter.Handler{{ID: "delete", Kind: "delete"}}, func() meter.State { return meter.State{} })()
 	expectIn(t, scrape(t, m),
 		`kopf_handler_attempts_total{handler="delete",kind="delete",outcome="failed"} 0`+"\n",
 		`kopf_logins_total{result="failed"} 0`+"\n",
@@ -299,13 +299,13 @@ func TestNew_PanicsOnMistakes(t *testing.T) {
 
 func TestMetrics_ExemplarsNameObjects(t *testing.T) {
 	m := alone()
-	m.Attempt(attempt(kopf.AttemptSucceeded))
-	slow, activity, wide, long := attempt(kopf.AttemptFailed), attempt(kopf.AttemptRetried), attempt(kopf.AttemptIgnored), attempt(kopf.AttemptUnfinished)
+	m.Attempt(attempt(meter.Succeeded))
+	slow, activity, wide, long := attempt(meter.Failed), attempt(meter.Retried), attempt(meter.Ignored), attempt(meter.Unfinished)
 	slow.Took, slow.Object.UID = time.Minute, "uid-2"
-	activity.Handler, activity.Object = kopf.MetricsHandler{ID: "startup", Kind: "startup"}, kopf.MetricsObject{}
+	activity.Handler, activity.Object = meter.Handler{ID: "startup", Kind: "startup"}, meter.Object{}
 	wide.Object.Namespace = ""
 	long.Object.Name = strings.Repeat("n", 128)
-	for _, a := range []kopf.MetricsAttempt{slow, activity, long, wide} {
+	for _, a := range []meter.Attempt{slow, activity, long, wide} {
 		m.Attempt(a)
 	}
 	exemplars := regexp.MustCompile(`# \{(.*?)\} (\S+) \S+\n`)
@@ -331,16 +331,16 @@ func TestMetrics_ExemplarsNameObjects(t *testing.T) {
 
 func TestMetrics_HandlerIDOfAnyBytes(t *testing.T) {
 	m := alone()
-	m.Attempt(kopf.MetricsAttempt{Handler: kopf.MetricsHandler{ID: "a\xff", Kind: "create"}, Outcome: kopf.AttemptFailed})
-	defer m.Begin([]kopf.MetricsHandler{{ID: "b\xff", Kind: "create"}}, func() kopf.MetricsState { return kopf.MetricsState{} })()
+	m.Attempt(meter.Attempt{Handler: meter.Handler{ID: "a\xff", Kind: "create"}, Outcome: meter.Failed})
+	defer m.Begin([]meter.Handler{{ID: "b\xff", Kind: "create"}}, func() meter.State { return meter.State{} })()
 	expectIn(t, scrape(t, m), "handler=\"a\uFFFD\"", "handler=\"b\uFFFD\"")
 }
 
 func BenchmarkAttempt(b *testing.B) {
-	object := attempt(kopf.AttemptSucceeded)
+	object := attempt(meter.Succeeded)
 	activity := object
-	activity.Object = kopf.MetricsObject{}
-	for name, a := range map[string]kopf.MetricsAttempt{"object": object, "activity": activity} {
+	activity.Object = meter.Object{}
+	for name, a := range map[string]meter.Attempt{"object": object, "activity": activity} {
 		b.Run(name, func(b *testing.B) {
 			m := New(Options{})
 			for b.Loop() {

@@ -15,40 +15,41 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// meter is a meter that serves what it was told as JSON.
-type meter struct {
+// countingMeter serves its counts as JSON.
+type countingMeter struct {
 	mu     sync.Mutex
 	counts map[string]float64
-	state  func() kopf.MetricsState
+	state  func() meter.State
 }
 
-func (m *meter) add(n float64, key ...any) {
+func (m *countingMeter) add(n float64, key ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.counts[strings.TrimSuffix(fmt.Sprintln(key...), "\n")] += n
 }
 
-func (m *meter) Event(resource, kind string)   { m.add(1, "event", resource, kind) }
-func (m *meter) Cause(resource, reason string) { m.add(1, "cause", resource, reason) }
-func (m *meter) Attempt(a kopf.MetricsAttempt) {
+func (m *countingMeter) Event(resource, kind string)   { m.add(1, "event", resource, kind) }
+func (m *countingMeter) Cause(resource, reason string) { m.add(1, "cause", resource, reason) }
+func (m *countingMeter) Attempt(a meter.Attempt) {
 	m.add(1, "attempt", a.Handler.ID, a.Handler.Kind, a.Outcome)
 	m.add(1, "object", a.Handler.Kind, a.Object.Name)
 	if a.Called {
 		m.add(1, "call", a.Handler.ID, a.Handler.Kind)
 	}
 }
-func (m *meter) Request(verb string, code int, took time.Duration) {
+func (m *countingMeter) Request(verb string, code int, took time.Duration) {
 	m.add(1, "request", verb, code)
 	if took > 0 {
 		m.add(1, "timed", verb)
 	}
 }
-func (m *meter) Restart(resource, reason string) { m.add(1, "restart", resource, reason) }
-func (m *meter) Login(succeeded bool)            { m.add(1, "login", succeeded) }
-func (m *meter) Begin(handlers []kopf.MetricsHandler, state func() kopf.MetricsState) func() {
+func (m *countingMeter) Restart(resource, reason string) { m.add(1, "restart", resource, reason) }
+func (m *countingMeter) Login(succeeded bool)            { m.add(1, "login", succeeded) }
+func (m *countingMeter) Begin(handlers []meter.Handler, state func() meter.State) func() {
 	for _, h := range handlers {
 		m.add(1, "handler", h.ID, h.Kind)
 	}
@@ -57,9 +58,9 @@ func (m *meter) Begin(handlers []kopf.MetricsHandler, state func() kopf.MetricsS
 	m.state = state
 	return func() {}
 }
-func (m *meter) Endpoint() (string, http.Handler) { return "http://127.0.0.1:0/metrics", m }
+func (m *countingMeter) Endpoint() (string, http.Handler) { return "http://127.0.0.1:0/metrics", m }
 
-func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (m *countingMeter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := maps.Clone(m.counts)
@@ -82,12 +83,12 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func measure(r *kopf.Registry) {
 	kopf.OnStartup(r, func(_ context.Context, a *kopf.Activity) error {
 		a.Settings.Process.Liveness = "http://127.0.0.1:0/healthz"
-		a.Settings.Process.Metrics = &meter{counts: map[string]float64{"login false": 0}}
+		a.Settings.Process.Metrics = &countingMeter{counts: map[string]float64{"login false": 0}}
 		return nil
 	}, kopf.ID("startup"))
 }
 
-// scraped returns what the meter of an operator was told.
+// scraped returns the counts of the meter of an operator.
 func scraped(t *testing.T, op *kopftest.Operator) map[string]float64 {
 	t.Helper()
 	_, text := get(t, served(t, op, "/metrics"))

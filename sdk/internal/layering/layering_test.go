@@ -17,7 +17,7 @@ import (
 const module = "github.com/kopf-dev/kopf/sdk"
 
 // public are the packages that operators and tools import.
-var public = []string{module + "/kopf", module + "/kopf/lifecycle", module + "/kopf/logging", module + "/kopf/owner", module + "/kopf/storage", module + "/webhook", module + "/inspect", module + "/kopftest", module + "/environ", module + "/peering", module + "/printable", module + "/uninstall"}
+var public = []string{module + "/kopf", module + "/kopf/election", module + "/kopf/lifecycle", module + "/kopf/logging", module + "/kopf/meter", module + "/kopf/owner", module + "/kopf/storage", module + "/webhook", module + "/inspect", module + "/kopftest", module + "/environ", module + "/peering", module + "/printable", module + "/uninstall"}
 
 // edge are the packages with network and disk behind them; decisions are made elsewhere.
 var edge = []string{"kube", "watch", "queue", "observe", "testcluster"}
