@@ -26,7 +26,7 @@ type Example struct {
 // Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	// A new cluster rejects pods for some seconds.
-	kopf.OnCreate(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), create, kopf.Backoff(2*time.Second),
+	kopf.OnCreate(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), create, kopf.RetryDelay(2*time.Second),
 		kopf.Uses(kopf.Resource("v1", "pods"), "create"))
 }
 

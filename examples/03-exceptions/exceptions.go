@@ -17,9 +17,9 @@ func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.OnCreate(r, kex, instantFailureWithOnlyAMessage)
 	kopf.OnCreate(r, kex, eventualSuccessWithAFewMessages)
-	kopf.OnCreate(r, kex, eventualFailure, kopf.Retries(3), kopf.Backoff(pause))
-	kopf.OnCreate(r, kex, instantFailure, kopf.ErrorsPermanent, kopf.Backoff(pause))
-	kopf.OnCreate(r, kex, failureByPanic, kopf.Retries(2), kopf.Backoff(pause))
+	kopf.OnCreate(r, kex, eventualFailure, kopf.Attempts(3), kopf.RetryDelay(pause))
+	kopf.OnCreate(r, kex, instantFailure, kopf.ErrorsPermanent, kopf.RetryDelay(pause))
+	kopf.OnCreate(r, kex, failureByPanic, kopf.Attempts(2), kopf.RetryDelay(pause))
 }
 
 var errMine = errors.New("an error that is supposed to be recoverable")

@@ -23,7 +23,7 @@ type Example struct {
 // Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
-	kopf.OnCreate(r, kex, create, kopf.Retries(5))
+	kopf.OnCreate(r, kex, create, kopf.Attempts(5))
 	kopf.OnField(r, kex, "spec.items", count, kopf.Labels{"counted": "yes"})
 	kopf.Daemon(r, kex, remind, kopf.Labels{"reminded": "yes"})
 }

@@ -15,8 +15,8 @@ var second = time.Second
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.Timer(r, kex, ping, kopf.Idle(5*second), kopf.Interval(2*second))
-	kopf.Timer(r, kex, slowPing, kopf.Idle(10*second), kopf.Interval(4*second), kopf.Sharp())
-	kopf.Timer(r, kex, count, kopf.InitialDelay(second), kopf.Interval(2*second), kopf.Backoff(second))
+	kopf.Timer(r, kex, slowPing, kopf.Idle(10*second), kopf.Interval(4*second), kopf.FixedRate())
+	kopf.Timer(r, kex, count, kopf.InitialDelay(second), kopf.Interval(2*second), kopf.RetryDelay(second))
 }
 
 // ping is called while the object has not changed for some time.

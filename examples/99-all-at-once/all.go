@@ -23,13 +23,13 @@ func Register(r *kopf.Registry) {
 	kopf.OnStartup(r, startupSimple)
 	kopf.OnStartup(r, startupRetried)
 	kopf.OnCleanup(r, cleanup)
-	kopf.OnCreate(r, examples, create1, kopf.Backoff(2*time.Second), kopf.Uses(kopf.Resource("v1", "configmaps"), "create"))
-	kopf.OnCreate(r, examples, create2, kopf.Backoff(time.Second))
+	kopf.OnCreate(r, examples, create1, kopf.RetryDelay(2*time.Second), kopf.Uses(kopf.Resource("v1", "configmaps"), "create"))
+	kopf.OnCreate(r, examples, create2, kopf.RetryDelay(time.Second))
 	// A new cluster rejects pods for some seconds.
-	kopf.OnCreate(r, examples, createPod, kopf.Backoff(2*time.Second), kopf.Uses(kopf.Resource("v1", "pods"), "create"))
+	kopf.OnCreate(r, examples, createPod, kopf.RetryDelay(2*time.Second), kopf.Uses(kopf.Resource("v1", "pods"), "create"))
 	kopf.OnUpdate(r, examples, update)
 	kopf.OnField(r, examples, "spec.lst", updateList)
-	kopf.OnDelete(r, examples, deleted, kopf.Optional())
+	kopf.OnDelete(r, examples, deleted, kopf.WithoutFinalizer())
 	kopf.OnEvent(r, kopf.Resource("v1", "pods"), podChange, kopf.Labels{"application": application})
 }
 

@@ -34,7 +34,7 @@ func OnStartup(r *Registry, fn func(context.Context, *Activity) error, opts ...A
 }
 
 // OnCleanup registers a handler that is called after everything else has stopped, unless the start
-// has failed. Its context ends by its [Timeout], and at the latest [ProcessSettings].UltimateExitingTimeout after
+// has failed. Its context ends by its [TotalTimeout], and at the latest [ProcessSettings].ForcedExitTimeout after
 // the operator was asked to stop; a handler that ignores that for longer than [QueueingSettings].ExitTimeout is
 // abandoned. If it fails permanently, [Operator.Run] returns the error. See [Activities].
 //

@@ -17,7 +17,7 @@ import (
 // [Errors]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md
 type PermanentError struct{ Err error }
 
-// Permanentf returns a [PermanentError]. It formats as [fmt.Errorf] does, including %w.
+// Permanentf returns a [PermanentError], as a value and not as a pointer. It formats as [fmt.Errorf] does, including %w.
 func Permanentf(format string, args ...any) error {
 	return PermanentError{fmt.Errorf(format, args...)}
 }
@@ -29,8 +29,8 @@ func (e PermanentError) Error() string { return message(e.Err) }
 func (e PermanentError) Unwrap() error { return e.Err }
 
 // TemporaryError is an error after which the handler is called again, with a delay of Delay: zero
-// means the default of 60s, and a negative one means at once. It is temporary whatever the [ErrorsMode], but subject to [Retries]
-// and [Timeout]. It is found through wrapping; the outermost [PermanentError] or TemporaryError
+// means the default of 60s, and a negative one means at once. It is temporary whatever the [ErrorsMode], but subject to [Attempts]
+// and [TotalTimeout]. It is found through wrapping; the outermost [PermanentError] or TemporaryError
 // in a chain decides. See [Errors].
 //
 // [Errors]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md
@@ -39,9 +39,12 @@ type TemporaryError struct {
 	Delay time.Duration
 }
 
-// Temporaryf returns a [TemporaryError] with the delay: zero means the default of 60s, and a
-// negative one means at once. It formats as [fmt.Errorf] does, including %w.
+// Temporaryf returns a [TemporaryError], as a value and not as a pointer, after which the handler is called again when
+// the delay is over; a delay of zero or less means at once. It formats as [fmt.Errorf] does, including %w.
 func Temporaryf(delay time.Duration, format string, args ...any) error {
+	if delay <= 0 {
+		delay = -1
+	}
 	return TemporaryError{fmt.Errorf(format, args...), delay}
 }
 
@@ -52,11 +55,14 @@ func (e TemporaryError) Error() string { return message(e.Err) }
 func (e TemporaryError) Unwrap() error { return e.Err }
 
 var (
-	// ErrTimeout is wrapped by the error of a handler that exceeded its [Timeout]. It is also the
+	// ErrTimeout is wrapped by the error of a handler that exceeded its [TotalTimeout]. It is also the
 	// cause of the cancellation of the handler's context: see [context.Cause].
 	ErrTimeout = handlers.ErrTimeout
-	// ErrRetries is wrapped by the error of a handler that was called as often as [Retries] allow.
-	ErrRetries = handlers.ErrRetries
+	// ErrAttemptTimeout is wrapped by the error of a call that exceeded its [AttemptTimeout]. It is also the
+	// cause of the cancellation of the call's context.
+	ErrAttemptTimeout = handlers.ErrAttemptTimeout
+	// ErrAttempts is wrapped by the error of a handler that was called as often as [Attempts] allow.
+	ErrAttempts = handlers.ErrAttempts
 	// ErrRegistration is wrapped by the error of [Operator.Run] if there are mistakes in the
 	// registrations, and by the error of a handler whose sub-handlers have such errors.
 	ErrRegistration = errors.New("mistakes in the registration of handlers")

@@ -28,7 +28,6 @@ func TestEngineError_KindFoundThroughWrapping(t *testing.T) {
 		"a temporary one":                              {later, handlers.KindTemporary, delay},
 		"a pointer to a temporary one":                 {&TemporaryError{io.EOF, delay}, handlers.KindTemporary, delay},
 		"a temporary one without a delay":              {TemporaryError{Err: io.EOF}, handlers.KindTemporary, time.Minute},
-		"a temporary one with a delay of zero":         {Temporaryf(0, "x"), handlers.KindTemporary, time.Minute},
 		"wrapped":                                      {fmt.Errorf("x: %w", later), handlers.KindTemporary, delay},
 		"arbitrary joined with temporary":              {errors.Join(io.EOF, later), handlers.KindTemporary, delay},
 		"temporary joined with permanent":              {errors.Join(later, never), handlers.KindTemporary, delay},

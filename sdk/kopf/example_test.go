@@ -106,7 +106,7 @@ func Example_retry() {
 	}
 	var r kopf.Registry
 	kopf.OnCreate(&r, claims, connect, kopf.ID("connect"),
-		kopf.Retries(5), kopf.Backoff(time.Minute), kopf.Timeout(time.Hour))
+		kopf.Attempts(5), kopf.RetryDelay(time.Minute), kopf.TotalTimeout(time.Hour))
 
 	for retry := range 3 {
 		c := &kopf.Change[Claim]{Object: &Claim{}, Attempt: kopf.Attempt{Retry: retry}}

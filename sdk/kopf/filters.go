@@ -272,6 +272,7 @@ func (a Annotations) apply(c *config) { c.Annotations = c.meta("annotation", c.A
 
 func (l Labels) create(c *config) { l.apply(c) }
 func (l Labels) update(c *config) { l.apply(c) }
+func (l Labels) field(c *config)  { l.apply(c) }
 func (l Labels) delete(c *config) { l.apply(c) }
 func (l Labels) resume(c *config) { l.apply(c) }
 func (l Labels) event(c *config)  { l.apply(c) }
@@ -283,6 +284,7 @@ func (l Labels) admission(c *config) { l.apply(c) }
 
 func (a Annotations) create(c *config) { a.apply(c) }
 func (a Annotations) update(c *config) { a.apply(c) }
+func (a Annotations) field(c *config)  { a.apply(c) }
 func (a Annotations) delete(c *config) { a.apply(c) }
 func (a Annotations) resume(c *config) { a.apply(c) }
 func (a Annotations) event(c *config)  { a.apply(c) }

@@ -84,7 +84,7 @@ func TestFilters_SelectHandlers(t *testing.T) {
 	update := func(opts ...UpdateOption) func(*Registry) {
 		return func(r *Registry) { OnUpdate(r, kex, handle, opts...) }
 	}
-	field := func(opts ...UpdateOption) func(*Registry) {
+	field := func(opts ...FieldOption) func(*Registry) {
 		return func(r *Registry) { OnField(r, kex, "spec.size", handleSize, opts...) }
 	}
 	for name, test := range map[string]struct {

@@ -24,7 +24,7 @@ func OnUpdate[T any](r *Registry, resource Selector, fn func(context.Context, *C
 }
 
 // OnDelete registers a handler that is called when an object is marked for deletion. The
-// object stays in the cluster until its deletion handlers are done, unless they are [Optional].
+// object stays in the cluster until its deletion handlers are done, unless they are [WithoutFinalizer].
 func OnDelete[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...DeleteOption) {
 	add(r, handlers.Delete, resource, fn, callChange(fn), applyAll(opts, DeleteOption.delete))
 }
@@ -44,9 +44,9 @@ func OnResume[T any](r *Registry, resource Selector, fn func(context.Context, *C
 // leads into a list, is a mistake in the registration. See [Fields].
 //
 // [Fields]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#fields
-func OnField[F any](r *Registry, resource Selector, field Path, fn func(context.Context, *FieldChange[F]) error, opts ...UpdateOption) {
+func OnField[F any](r *Registry, resource Selector, field Path, fn func(context.Context, *FieldChange[F]) error, opts ...FieldOption) {
 	path, err := field.fixed()
-	c := applyAll(opts, UpdateOption.update)
+	c := applyAll(opts, FieldOption.field)
 	c.fieldOf(field, path, err)
 	add(r, handlers.Field, resource, fn, callField(fn, path), c)
 }

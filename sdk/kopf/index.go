@@ -25,7 +25,7 @@ type Index[K comparable, V any] struct{ id string }
 // NewIndex registers an indexing function, which returns the values of an object by key. An
 // empty map removes the object from the index; a nil map leaves its values as they are; an error
 // is treated as its type and the [ErrorsMode] say, which is [ErrorsIgnored] by default. Objects
-// that are deleted or do not match the filters are not in the index. [Timeout] and [Retries]
+// that are deleted or do not match the filters are not in the index. [TotalTimeout] and [Attempts]
 // count from the first failure on; a success resets the count.
 //
 //	byNode := kopf.NewIndex(r, pods, func(_ context.Context, p *kopf.IndexRequest[Pod]) (map[string]string, error) {

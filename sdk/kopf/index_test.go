@@ -150,7 +150,7 @@ func TestNewIndex_MetadataWithoutDecoding(t *testing.T) {
 		NewIndex(r, Resource("kex"), func(_ context.Context, p *IndexRequest[sized]) (map[int]string, error) {
 			got = p
 			return nil, nil
-		}, ID("x"), Labels{"l": "1"}, ErrorsPermanent, Retries(3))
+		}, ID("x"), Labels{"l": "1"}, ErrorsPermanent, Attempts(3))
 	})
 	call := callOf(t, object, object, nil)
 	call.Cause = &handlers.Cause{Resource: call.Cause.Resource, Object: call.Cause.Object}

@@ -113,7 +113,7 @@ func (f *mainFlags) operate(ctx context.Context, stdout, stderr io.Writer, regis
 		Identity: f.identity, dev: f.dev, private: os.Getenv(privateVariable) != "", keepPriority: f.prioritySet, traffic: f.debug, kubeconfig: f.kubeconfig, context: f.context,
 		admission: f.admission,
 		exit: func() {
-			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.UltimateExitingTimeout; killing it\n", f.name)
+			fmt.Fprintf(stderr, "%s: did not exit within Settings.Process.ForcedExitTimeout; killing it\n", f.name)
 			ended()
 			os.Exit(1)
 		},

@@ -70,7 +70,7 @@ var programs = map[string]func(){
 	"mistaken": func() {
 		kopf.Main(func(r *kopf.Registry) {
 			kopf.OnCleanup(r, func(context.Context, *kopf.Activity) error { return nil })
-			kopf.OnCleanup(r, nil, kopf.Retries(-1))
+			kopf.OnCleanup(r, nil, kopf.Attempts(-1))
 		})
 	},
 	"embedded": func() {
@@ -289,7 +289,7 @@ func TestMain_MistakesOnStandardError(t *testing.T) {
 			"operator: mistakes in the registration of handlers:\n" +
 				"  kopf/main_test.go:N: OnCleanup: the handler is a function literal (NAME) without a lasting name; add kopf.ID(\"...\") or use a named function\n" +
 				"  kopf/main_test.go:N: OnCleanup: the handler is nil\n" +
-				"  kopf/main_test.go:N: OnCleanup: Retries(-1): want at least 1\n",
+				"  kopf/main_test.go:N: OnCleanup: Attempts(-1): want at least 1\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ type Operator struct {
 // Run runs the operator until the context is cancelled or an error makes it impossible to
 // continue. When the context is cancelled, it waits for running handlers for at most
 // [QueueingSettings].ExitTimeout, calls the cleanup handlers, and returns nil. The context of cleanup
-// handlers ends [ProcessSettings].UltimateExitingTimeout after that of Run, and Run abandons those that
+// handlers ends [ProcessSettings].ForcedExitTimeout after that of Run, and Run abandons those that
 // ignore it for longer than the ExitTimeout. Run ignores the signals of the system.
 //
 // If there are mistakes in the registrations, the error wraps [ErrRegistration] and names all of

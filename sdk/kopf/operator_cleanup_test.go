@@ -23,11 +23,11 @@ func TestOnCleanup_IgnoringItsContextDoesNotHoldRun(t *testing.T) {
 		others   bool // the next handler is called
 	}{
 		"its own timeout": {
-			[]kopf.ActivityOption{kopf.Timeout(time.Second)}, 0,
+			[]kopf.ActivityOption{kopf.TotalTimeout(time.Second)}, 0,
 			`the cleanup handler "stuck" has failed: handler timeout: Activity 'stuck' ignores that its context has ended; abandoning it`, true,
 		},
 		"the exit of the operator": {
-			nil, time.Second, "the cleanup handlers did not end within Settings.Process.UltimateExitingTimeout (1s)", false,
+			nil, time.Second, "the cleanup handlers did not end within Settings.Process.ForcedExitTimeout (1s)", false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestOnCleanup_IgnoringItsContextDoesNotHoldRun(t *testing.T) {
 			}
 			operator.Settings.Networking.ErrorBackoffs = slices.Values([]time.Duration{})
 			operator.Settings.Queueing.ExitTimeout = 10 * time.Millisecond
-			operator.Settings.Process.UltimateExitingTimeout = tt.ultimate
+			operator.Settings.Process.ForcedExitTimeout = tt.ultimate
 			kopf.OnCleanup(operator.Registry, func(context.Context, *kopf.Activity) error {
 				defer close(returned)
 				<-release

@@ -8,12 +8,17 @@ import (
 )
 
 // Each family of handlers has its own type of option, and the type of an option determines its
-// families: [Retries] of an event handler do not compile.
+// families: [Attempts] of an event handler do not compile.
 type (
 	// CreateOption is an option of [OnCreate].
 	CreateOption interface{ create(*config) }
 	// UpdateOption is an option of [OnUpdate], [OnField] and sub-handlers.
-	UpdateOption interface{ update(*config) }
+	UpdateOption interface {
+		FieldOption
+		update(*config)
+	}
+	// FieldOption is an option of [OnField] and sub-handlers, which handle changes of several reasons.
+	FieldOption interface{ field(*config) }
 	// DeleteOption is an option of [OnDelete].
 	DeleteOption interface{ delete(*config) }
 	// ResumeOption is an option of [OnResume].
@@ -64,7 +69,7 @@ type RetryOption interface {
 }
 
 // Option is an option of all handlers. Except filters that add up ([Labels], [Annotations], [When]), an option
-// that is given twice is a mistake in the registration.
+// that is given twice is a registration error.
 type Option interface {
 	FilterOption
 	RetryOption
@@ -78,8 +83,8 @@ type BackgroundOption interface {
 
 // ID sets the handler's id, under which its progress and its result are stored. The field, if
 // there is one, is appended: "resize/spec.size". Defaults to the name of the function or method.
-// A function literal has no lasting name and requires an ID. An empty ID is a mistake in the
-// registration. See [Ids].
+// A function literal has no lasting name and requires an ID. An empty ID is a registration
+// error. See [Ids].
 //
 // [Ids]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#ids
 func ID(id string) Option {
@@ -103,43 +108,55 @@ type ErrorsMode int
 
 // The errors modes.
 const (
-	ErrorsTemporary ErrorsMode = iota // retry after the [Backoff]; the default
+	ErrorsTemporary ErrorsMode = iota // retry after the [RetryDelay]; the default
 	ErrorsPermanent                   // fail permanently
 	ErrorsIgnored                     // log, and count as success; the default of [NewIndex]
 )
 
-// Retries limits the number of calls of a handler for one change, including the first one,
-// across restarts. After the last call, the handler has failed permanently, with [ErrRetries].
-// Defaults to no limit. Less than 1 is a mistake in the registration.
-func Retries(n int) RetryOption {
-	return once("Retries", func(c *config) {
+// Attempts limits the number of calls of a handler for one change, including the first one,
+// across restarts: Attempts(1) never retries. After the last call, the handler has failed permanently, with
+// [ErrAttempts]. Defaults to no limit. Less than 1 is a registration error.
+func Attempts(n int) RetryOption {
+	return once("Attempts", func(c *config) {
 		c.Retries = &n
 		if n < 1 {
-			c.fail("Retries(%d): want at least 1", n)
+			c.fail("Attempts(%d): want at least 1", n)
 		}
 	})
 }
 
-// Backoff sets the delay before a retry whose error names none. Defaults to
-// [ExecutionSettings].DefaultBackoff, 60s. A negative duration is a mistake in the registration,
-// and so is one below a millisecond, because its unit was forgotten; this applies to all
-// options with durations.
-func Backoff(d time.Duration) RetryOption {
-	return once("Backoff", func(c *config) { c.Backoff = c.duration("Backoff", d) })
+// RetryDelay sets the delay before a retry whose error names none. The delay does not grow with the attempts; 0 retries
+// at once. Defaults to [ExecutionSettings].DefaultRetryDelay, 60s. In all options, a negative duration is a registration
+// error, and so is one between 0 and a millisecond, because its unit was forgotten.
+func RetryDelay(d time.Duration) RetryOption {
+	return once("RetryDelay", func(c *config) { c.Backoff = c.duration("RetryDelay", d) })
 }
 
-// Timeout limits the time since the operator detected the cause that the handler is called for, as in Kopf for
+// AttemptTimeout limits the time of each call of the handler: it cancels the context of the call, with
+// [ErrAttemptTimeout] as the cause. An error that the handler then returns wraps [ErrAttemptTimeout], and is retried as
+// any other error. A call that ignores its context is not interrupted. Defaults to no limit. Zero is a registration
+// error.
+func AttemptTimeout(d time.Duration) RetryOption {
+	return once("AttemptTimeout", func(c *config) {
+		c.Handler.AttemptTimeout = c.duration("AttemptTimeout", d)
+		if d == 0 {
+			c.fail("AttemptTimeout(0) would cancel each call before it begins; set a duration")
+		}
+	})
+}
+
+// TotalTimeout limits the time of all attempts together, with the delays between them: the time since the operator detected the cause that the handler is called for, as in Kopf for
 // Python: the waiting before the first attempt counts too, such as for other handlers or during a restart of the
 // operator. For daemons, timers and activities, it limits the time since the first attempt. It also cancels the
 // context of a running handler. If the next attempt would start too late, the handler
 // has failed permanently, with [ErrTimeout]. Defaults to no limit.
-func Timeout(d time.Duration) RetryOption {
-	return once("Timeout", func(c *config) { c.Timeout = c.duration("Timeout", d) })
+func TotalTimeout(d time.Duration) RetryOption {
+	return once("TotalTimeout", func(c *config) { c.Timeout = c.duration("TotalTimeout", d) })
 }
 
 // Reasons limits an [OnField] handler or a sub-handler to some reasons: Reasons(ReasonUpdate)
 // excludes objects that are new or being deleted. Defaults to all reasons.
-func Reasons(reasons ...Reason) UpdateOption {
+func Reasons(reasons ...Reason) FieldOption {
 	return once("Reasons", func(c *config) {
 		if len(reasons) == 0 {
 			c.fail("Reasons() names no reason; the handler would never be called")
@@ -153,29 +170,33 @@ func Reasons(reasons ...Reason) UpdateOption {
 	})
 }
 
-// Optional makes a deletion handler that deletions do not wait for: it does not make the operator
-// add its finalizer to objects. See [Handlers].
+// WithoutFinalizer makes a deletion handler that deletions do not wait for: the operator does not add its finalizer to
+// objects for it, so the object may vanish before the handler is called. See [Handlers].
 //
 // [Handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md
-func Optional() DeleteOption { return once("Optional", func(c *config) { c.Optional = true }) }
+func WithoutFinalizer() DeleteOption {
+	return once("WithoutFinalizer", func(c *config) { c.Optional = true })
+}
 
 // KeepOnFailure keeps an object whose deletion handler has failed permanently: the finalizer stays, and the
 // object shows as failed until the handler succeeds at a retry, or a person removes the finalizer. By default,
-// the operator releases the object, as Kopf for Python does. It cannot be combined with [Optional]. See [Deletions].
+// the operator releases the object, as Kopf for Python does. It cannot be combined with [WithoutFinalizer]. See [Deletions].
 //
 // [Deletions]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#deletions-that-fail
 func KeepOnFailure() DeleteOption {
 	return once("KeepOnFailure", func(c *config) { c.KeepOnFailure = true })
 }
 
-// Deleted resumes also objects that are being deleted; by default, they are not resumed. See
+// IncludeDeleting resumes objects that are being deleted, too; by default, they are not resumed. See
 // [Resuming].
 //
 // [Resuming]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#resuming
-func Deleted() ResumeOption { return once("Deleted", func(c *config) { c.Deleted = true }) }
+func IncludeDeleting() ResumeOption {
+	return once("IncludeDeleting", func(c *config) { c.Deleted = true })
+}
 
 // Interval sets the time from the end of a successful tick to the next one. Defaults to no
-// regular ticks. Zero is a mistake in the registration.
+// regular ticks. Zero is a registration error.
 func Interval(d time.Duration) TimerOption {
 	return once("Interval", func(c *config) {
 		c.Handler.Interval = c.duration("Interval", d)
@@ -185,9 +206,9 @@ func Interval(d time.Duration) TimerOption {
 	})
 }
 
-// Sharp measures the [Interval] from the start of a tick instead of its end. Ticks that would be
+// FixedRate measures the [Interval] from the start of a tick instead of its end. Ticks that would be
 // late are skipped.
-func Sharp() TimerOption { return once("Sharp", func(c *config) { c.Handler.Sharp = true }) }
+func FixedRate() TimerOption { return once("FixedRate", func(c *config) { c.Handler.Sharp = true }) }
 
 // Idle makes the timer tick only when the object's essence has not changed for d; the object's
 // appearance counts as a change. Without an [Interval], the timer ticks once in each idle
@@ -257,7 +278,7 @@ func applyAll[O any](opts []O, apply func(O, *config)) *config {
 // option implements the interfaces of all options; the result type of a constructor narrows it.
 type option func(*config)
 
-// once returns an option that is a mistake in the registration if it is given twice: one of the two would
+// once returns an option that is a registration error if it is given twice: one of the two would
 // be without effect.
 func once(name string, apply func(*config)) option {
 	return func(c *config) {
@@ -278,6 +299,7 @@ func (c *config) giveOnce(name string) {
 
 func (o option) create(c *config) { o(c) }
 func (o option) update(c *config) { o(c) }
+func (o option) field(c *config)  { o(c) }
 func (o option) delete(c *config) { o(c) }
 func (o option) resume(c *config) { o(c) }
 func (o option) event(c *config)  { o(c) }
@@ -305,6 +327,7 @@ func (m ErrorsMode) apply(c *config) {
 
 func (m ErrorsMode) create(c *config) { m.apply(c) }
 func (m ErrorsMode) update(c *config) { m.apply(c) }
+func (m ErrorsMode) field(c *config)  { m.apply(c) }
 func (m ErrorsMode) delete(c *config) { m.apply(c) }
 func (m ErrorsMode) resume(c *config) { m.apply(c) }
 func (m ErrorsMode) daemon(c *config) { m.apply(c) }

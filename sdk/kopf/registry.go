@@ -63,9 +63,6 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	} else if err := h.Validate(); err != nil && name != "" {
 		fail("%v", err)
 	}
-	if family == handlers.Update && len(h.Reasons) > 0 {
-		fail("Reasons: OnUpdate handles only updates; use OnField, OnCreate or OnDelete for other reasons")
-	}
 	for _, mistake := range c.errs {
 		fail("%s", mistake)
 	}

@@ -125,7 +125,7 @@ func TestRegistry_ErrHasAllMistakesWithLines(t *testing.T) {
 	kopf.OnCreate(&r, kex, variable)
 	kopf.OnCreate(&r, kex, func1, kopf.Labels{"a": 5})
 	kopf.OnCreate(&r, kex, func1)
-	kopf.OnCreate(&r, kex, instance[app], kopf.Backoff(10))
+	kopf.OnCreate(&r, kex, instance[app], kopf.RetryDelay(10))
 	kopf.OnCreate(&r, kex, instance[creator])
 	mistakes := strings.Split(r.Err().Error(), "\n")
 	if len(mistakes) != 6 {
@@ -153,12 +153,13 @@ func lineOf(t *testing.T, mistake string) (line int) {
 
 func TestRegistry_MistakesAreDescribed(t *testing.T) {
 	for want, register := range map[string]func(r *kopf.Registry){
-		"Backoff(10) is 10ns: did you mean 10*time.Second?": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Backoff(10)) },
-		"Timeout(999999) is 999.999µs: did you mean":        func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(999999)) },
-		"Timeout(-1s): want a duration":                     func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Timeout(-time.Second)) },
-		"Retries(0): want at least 1":                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Retries(0)) },
-		"ID is empty":                                       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
-		`label "a": want a string, Present, Absent`:         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
+		"RetryDelay(10) is 10ns: did you mean 10*time.Second?": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.RetryDelay(10)) },
+		"TotalTimeout(999999) is 999.999µs: did you mean":      func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.TotalTimeout(999999)) },
+		"TotalTimeout(-1s): want a duration":                   func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.TotalTimeout(-time.Second)) },
+		"AttemptTimeout(0) would cancel each call":             func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.AttemptTimeout(0)) },
+		"Attempts(0): want at least 1":                         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Attempts(0)) },
+		"ID is empty":                                          func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
+		`label "a": want a string, Present, Absent`:            func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
 		`label "a" is a string, which does not decode into the int`: func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.Where(func(context.Context, int) bool { return true })})
 		},
@@ -231,10 +232,7 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 		"ErrorsMode(7) is not one of": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ErrorsMode(7)) },
 		"Reasons() names no reason":   func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons()) },
 		`Reasons("noop"): want`:       func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons("noop")) },
-		"OnUpdate handles only updates": func(r *kopf.Registry) {
-			kopf.OnUpdate(r, kex, func1, kopf.Reasons(kopf.ReasonCreate))
-		},
-		"Value(": func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Value(make(chan int))) },
+		"Value(":                      func(r *kopf.Registry) { kopf.OnField(r, kex, "spec.a", onSize, kopf.Value(make(chan int))) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			var r kopf.Registry
@@ -274,7 +272,7 @@ func TestRegistry_FunctionForSeveralReasonsAndResources(t *testing.T) {
 	kopf.OnCreate(&r, kopf.Resource("v1", "pods"), func1)
 	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.a"))
 	kopf.OnUpdate(&r, kex, func1, kopf.Field("spec.b"), kopf.Param("b"))
-	kopf.OnDelete(&r, kex, func1, kopf.Optional())
+	kopf.OnDelete(&r, kex, func1, kopf.WithoutFinalizer())
 	kopf.OnEvent(&r, kex, onEvent)
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
@@ -296,25 +294,25 @@ func TestRegistry_OptionGivenTwiceIsMistake(t *testing.T) {
 	}
 	field := kopf.Field("spec.a")
 	for want, register := range map[string]func(*kopf.Registry){
-		"ID":         update(kopf.ID("a"), kopf.ID("b")),
-		"Param":      update(kopf.Param(1), kopf.Param(2)),
-		"Retries":    update(kopf.Retries(1), kopf.Retries(2)),
-		"Backoff":    update(kopf.Backoff(time.Second), kopf.Backoff(time.Minute)),
-		"Timeout":    update(kopf.Timeout(time.Second), kopf.Timeout(time.Minute)),
-		"ErrorsMode": update(kopf.ErrorsIgnored, kopf.ErrorsTemporary),
-		"Value":      update(field, kopf.Value(1), kopf.Value(2)),
-		"From":       update(field, kopf.From(1), kopf.From(2)),
-		"To":         update(field, kopf.To(1), kopf.To(2)),
+		"ID":           update(kopf.ID("a"), kopf.ID("b")),
+		"Param":        update(kopf.Param(1), kopf.Param(2)),
+		"Attempts":     update(kopf.Attempts(1), kopf.Attempts(2)),
+		"RetryDelay":   update(kopf.RetryDelay(time.Second), kopf.RetryDelay(time.Minute)),
+		"TotalTimeout": update(kopf.TotalTimeout(time.Second), kopf.TotalTimeout(time.Minute)),
+		"ErrorsMode":   update(kopf.ErrorsIgnored, kopf.ErrorsTemporary),
+		"Value":        update(field, kopf.Value(1), kopf.Value(2)),
+		"From":         update(field, kopf.From(1), kopf.From(2)),
+		"To":           update(field, kopf.To(1), kopf.To(2)),
 		"Reasons": func(r *kopf.Registry) {
 			kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons(kopf.ReasonCreate), kopf.Reasons(kopf.ReasonUpdate))
 		},
-		"Optional": func(r *kopf.Registry) { kopf.OnDelete(r, kex, func1, kopf.Optional(), kopf.Optional()) },
-		"Deleted":  func(r *kopf.Registry) { kopf.OnResume(r, kex, func1, kopf.Deleted(), kopf.Deleted()) },
+		"WithoutFinalizer": func(r *kopf.Registry) { kopf.OnDelete(r, kex, func1, kopf.WithoutFinalizer(), kopf.WithoutFinalizer()) },
+		"IncludeDeleting":  func(r *kopf.Registry) { kopf.OnResume(r, kex, func1, kopf.IncludeDeleting(), kopf.IncludeDeleting()) },
 		"Interval": func(r *kopf.Registry) {
 			kopf.Timer(r, kex, tick, kopf.ID("t"), kopf.Interval(time.Second), kopf.Interval(time.Minute))
 		},
-		"Sharp": func(r *kopf.Registry) {
-			kopf.Timer(r, kex, tick, kopf.ID("t"), kopf.Interval(time.Second), kopf.Sharp(), kopf.Sharp())
+		"FixedRate": func(r *kopf.Registry) {
+			kopf.Timer(r, kex, tick, kopf.ID("t"), kopf.Interval(time.Second), kopf.FixedRate(), kopf.FixedRate())
 		},
 		"Idle": func(r *kopf.Registry) {
 			kopf.Timer(r, kex, tick, kopf.ID("t"), kopf.Idle(time.Second), kopf.Idle(time.Minute))

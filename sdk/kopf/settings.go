@@ -99,8 +99,8 @@ type ScanningSettings struct {
 
 // ExecutionSettings configure the calls of handlers.
 type ExecutionSettings struct {
-	// DefaultBackoff is the delay after an error that names none, for handlers without [Backoff]. Defaults to 60s.
-	DefaultBackoff time.Duration
+	// DefaultRetryDelay is the delay after an error that names none, for handlers without [RetryDelay]. Defaults to 60s.
+	DefaultRetryDelay time.Duration
 
 	// MaxWorkers is the maximum number of handlers running at the same time, not counting daemons. Defaults to no
 	// limit.
@@ -229,10 +229,10 @@ type AdmissionSettings struct {
 
 // ProcessSettings configure the process of the operator.
 type ProcessSettings struct {
-	// UltimateExitingTimeout is how long a program made of [Main] may take to end after it was asked to, whatever
+	// ForcedExitTimeout is how long a program made of [Main] may take to end after it was asked to, whatever
 	// its handlers do; then it exits with code 1. In any program, it ends the context of the cleanup handlers.
 	// Defaults to 10m.
-	UltimateExitingTimeout time.Duration
+	ForcedExitTimeout time.Duration
 
 	// Inspector is the address at which the operator publishes its state: "unix:" and a path, or "tcp:" and a
 	// loopback address with a port, where readers need a token. Defaults to none, which costs nothing.

@@ -29,7 +29,7 @@ func (s Settings) withDefaults() Settings {
 	if s.Queueing.ErrorDelays == nil {
 		s.Queueing.ErrorDelays = queue.DefaultErrorDelays
 	}
-	s.Execution.DefaultBackoff = cmp.Or(s.Execution.DefaultBackoff, handlers.DefaultBackoff)
+	s.Execution.DefaultRetryDelay = cmp.Or(s.Execution.DefaultRetryDelay, handlers.DefaultBackoff)
 	s.Background.CancellationPolling = cmp.Or(s.Background.CancellationPolling, time.Minute)
 	s.Background.InstantExitTimeout = cmp.Or(s.Background.InstantExitTimeout, 10*time.Millisecond)
 	s.Peering.Name = cmp.Or(s.Peering.Name, peering.DefaultName)
@@ -46,7 +46,7 @@ func (s Settings) withDefaults() Settings {
 	s.Scaling.LeaseDuration = cmp.Or(s.Scaling.LeaseDuration, 15*time.Second)
 	s.Scaling.RenewDeadline = cmp.Or(s.Scaling.RenewDeadline, 10*time.Second)
 	s.Scaling.RetryPeriod = cmp.Or(s.Scaling.RetryPeriod, 2*time.Second)
-	s.Process.UltimateExitingTimeout = cmp.Or(s.Process.UltimateExitingTimeout, 10*time.Minute)
+	s.Process.ForcedExitTimeout = cmp.Or(s.Process.ForcedExitTimeout, 10*time.Minute)
 	return s
 }
 
@@ -65,7 +65,7 @@ func (s Settings) engine() engine.Settings {
 
 		ScanningDisabled: s.Scanning.Disabled,
 
-		DefaultBackoff: max(0, s.Execution.DefaultBackoff),
+		DefaultBackoff: max(0, s.Execution.DefaultRetryDelay),
 		Lifecycle:      engineLifecycle(s.Execution.Lifecycle),
 		MaxWorkers:     s.Execution.MaxWorkers,
 
@@ -86,7 +86,7 @@ func (s Settings) engine() engine.Settings {
 		ErrorBackoffs:     s.Networking.ErrorBackoffs,
 		EnforceRetryAfter: s.Networking.EnforceRetryAfter,
 
-		ExitingTimeout: s.Process.UltimateExitingTimeout,
+		ExitingTimeout: s.Process.ForcedExitTimeout,
 
 		Background: daemons.Settings{
 			Polling:     s.Background.CancellationPolling,

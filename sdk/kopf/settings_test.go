@@ -153,7 +153,7 @@ func describe(e engine.Settings) string {
 
 func TestSettings_NegativeDurationsMeanNone(t *testing.T) {
 	var s Settings
-	s.Execution.DefaultBackoff, s.Persistence.ConsistencyTimeout, s.Networking.ConnectTimeout = -1, -1, -1
+	s.Execution.DefaultRetryDelay, s.Persistence.ConsistencyTimeout, s.Networking.ConnectTimeout = -1, -1, -1
 	e := s.engine()
 	if e.DefaultBackoff != 0 || e.ConsistencyTimeout != 0 || e.ConnectTimeout >= 0 {
 		t.Errorf("got %+v", e)

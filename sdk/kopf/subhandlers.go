@@ -40,7 +40,7 @@ func (d *directSubHandlers) run(ctx context.Context) error {
 // In a request that was made by hand, call [Change.Execute] to run the sub-handlers.
 //
 // [Sub-handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/sub-handlers.md
-func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, opts ...UpdateOption) {
+func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, opts ...FieldOption) {
 	if c.subs == nil {
 		c.direct = append(c.direct, func(ctx context.Context) error { return fn(ctx, c) })
 		return
@@ -60,7 +60,7 @@ func (c *Change[T]) Execute(ctx context.Context) error {
 }
 
 // Sub adds a sub-handler: see [Change.Sub].
-func (c *FieldChange[F]) Sub(id string, fn func(context.Context, *FieldChange[F]) error, opts ...UpdateOption) {
+func (c *FieldChange[F]) Sub(id string, fn func(context.Context, *FieldChange[F]) error, opts ...FieldOption) {
 	if c.subs == nil {
 		c.direct = append(c.direct, func(ctx context.Context) error { return fn(ctx, c) })
 		return
@@ -76,8 +76,8 @@ func (c *FieldChange[F]) Execute(ctx context.Context) error {
 	return c.subs.execute(ctx)
 }
 
-func (s *subHandlers) add(id string, fn any, call caller, opts []UpdateOption) {
-	c := applyAll(opts, UpdateOption.update)
+func (s *subHandlers) add(id string, fn any, call caller, opts []FieldOption) {
+	c := applyAll(opts, FieldOption.field)
 	if c.id != "" {
 		c.fail("ID(%q): a sub-handler's id is the first argument of Sub; remove this option", c.id)
 	}

@@ -134,7 +134,7 @@ func hurry(o *kopf.Operator) {
 	s.Watching.InactivityTimeout = 2 * time.Second
 	s.Queueing.ErrorDelays = slices.Values([]time.Duration{10 * ms, 50 * ms, 200 * ms, 1000 * ms})
 	s.Queueing.ExitTimeout = 100 * ms
-	s.Execution.DefaultBackoff = 50 * ms
+	s.Execution.DefaultRetryDelay = 50 * ms
 }
 
 // Life returns the number of the operator's present life, from 1; 0 before the first.

@@ -139,7 +139,7 @@ func TestOperator_WaitRetryingAndWaitFailed(t *testing.T) {
 			}
 			return errors.New("not yet")
 		}, kopf.ID("create"))
-	}, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Hour })
+	}, func(o *kopf.Operator) { o.Settings.Execution.DefaultRetryDelay = time.Hour })
 	one := cluster.Apply(widget)
 	if state := operator.WaitRetrying(one); state.Handlers[0].Error.Message != "not yet" {
 		t.Errorf("%+v", state.Handlers)
@@ -162,7 +162,7 @@ func TestWaitRetrying_ReadsStorageSetAtStartup(t *testing.T) {
 			return nil
 		}, kopf.ID("settings"))
 		kopf.OnCreate(r, widgets, func(context.Context, *request) error { return errors.New("not yet") }, kopf.ID("create"))
-	}, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Hour })
+	}, func(o *kopf.Operator) { o.Settings.Execution.DefaultRetryDelay = time.Hour })
 	one := cluster.Apply(widget)
 	operator.WaitRetrying(one)
 	record, err := storage.Fetch(t.Context(), one.Get(), "create")

@@ -114,7 +114,7 @@ func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 		why := fmt.Sprintf("%s has failed, and is tried again later than the test waits (in %s): %s",
 			h.ID, roughly(time.Until(h.Next)), h.Error.Message)
 		if h.Error.Kind == inspect.ErrorArbitrary || h.Error.Kind == inspect.ErrorPanic {
-			why += "\nafter errors that name no delay, the delay is Settings.Execution.DefaultBackoff: see Run"
+			why += "\nafter errors that name no delay, the delay is Settings.Execution.DefaultRetryDelay: see Run"
 		}
 		return hopeless, why
 	}

@@ -37,7 +37,7 @@ type Operator struct {
 // stopped at its end. It has an inspector for the methods that wait for its state. The functions
 // change its settings, or other fields, before each start:
 //
-//	cluster.Run(Register, func(o *kopf.Operator) { o.Settings.Execution.DefaultBackoff = time.Millisecond })
+//	cluster.Run(Register, func(o *kopf.Operator) { o.Settings.Execution.DefaultRetryDelay = time.Millisecond })
 //
 // An operator with admission handlers has webhooks: unless its settings name a server, it has a [webhook.Server],
 // and manages configurations that are deleted at the end of the test. The webhooks are only for the namespaces that

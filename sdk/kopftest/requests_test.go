@@ -147,7 +147,7 @@ func TestIndexRequest_HasObject(t *testing.T) {
 func TestActivity_HasDefaultSettings(t *testing.T) {
 	a := Activity(t)
 	a.Logger.Info("it can be logged")
-	if a.Settings.Execution.DefaultBackoff != time.Minute || a.Memo == nil {
+	if a.Settings.Execution.DefaultRetryDelay != time.Minute || a.Memo == nil {
 		t.Errorf("%+v", a.Settings.Execution)
 	}
 	a.Recorder.Info("Nothing", "is posted about the operator itself")

@@ -94,11 +94,11 @@ func TestStartup_FailureSendsNoRequests(t *testing.T) {
 	broken := errors.New("no database")
 	registry := &kopf.Registry{}
 	kopf.OnStartup(registry, func(context.Context, *kopf.Activity) error { return broken },
-		kopf.ID("startup"), kopf.Retries(2), kopf.Backoff(time.Millisecond))
+		kopf.ID("startup"), kopf.Attempts(2), kopf.RetryDelay(time.Millisecond))
 	kopf.OnCleanup(registry, func(context.Context, *kopf.Activity) error { cleanups.Add(1); return nil }, kopf.ID("cleanup"))
 	kopf.OnCreate(registry, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
 	err := (&kopf.Operator{Registry: registry, AllNamespaces: true, Config: config}).Run(t.Context())
-	if !errors.Is(err, broken) || !errors.Is(err, kopf.ErrRetries) {
+	if !errors.Is(err, broken) || !errors.Is(err, kopf.ErrAttempts) {
 		t.Error(err)
 	}
 	if requests.Load() != 0 || cleanups.Load() != 0 {

@@ -78,7 +78,7 @@ func TestResume_JoinsDeletionOnlyIfAsked(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	register := func(r *kopf.Registry) {
 		kopf.OnResume(r, kexes, c.does("resumed"), kopf.ID("resumed"))
-		kopf.OnResume(r, kexes, c.does("resumed even then"), kopf.ID("resumed_even_then"), kopf.Deleted())
+		kopf.OnResume(r, kexes, c.does("resumed even then"), kopf.ID("resumed_even_then"), kopf.IncludeDeleting())
 		kopf.OnDelete(r, kexes, c.does("deleted"), kopf.ID("deleted"))
 	}
 	object := example("x")
@@ -124,7 +124,7 @@ func TestRetry_CountedAcrossRestarts(t *testing.T) {
 			c.add("created")
 			attempts <- r.Retry
 			return errors.New("never")
-		}, kopf.ID("created"), kopf.Retries(3), kopf.Backoff(5*time.Second)) // an operator stops before the next attempt
+		}, kopf.ID("created"), kopf.Attempts(3), kopf.RetryDelay(5*time.Second)) // an operator stops before the next attempt
 	}
 	op := cluster.Run(register)
 	x := cluster.Create(example("x"))
@@ -154,7 +154,7 @@ func TestCause_ChangeDuringCreationIsPartOfIt(t *testing.T) {
 				return errHour
 			}
 			return nil
-		}, kopf.ID("created"), kopf.Backoff(0))
+		}, kopf.ID("created"), kopf.RetryDelay(0))
 		kopf.OnCreate(r, kexes, c.fails("other", kopf.Temporaryf(300*time.Millisecond, "later")), kopf.ID("other"))
 		kopf.OnUpdate(r, kexes, c.does("updated"), kopf.ID("updated"))
 	})
@@ -175,7 +175,7 @@ func TestFinalizer_NotForOptionalDeletionHandlers(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.does("created"), kopf.ID("created"))
-		kopf.OnDelete(r, kexes, c.does("deleted"), kopf.ID("deleted"), kopf.Optional())
+		kopf.OnDelete(r, kexes, c.does("deleted"), kopf.ID("deleted"), kopf.WithoutFinalizer())
 	})
 	x := cluster.Create(example("x"))
 	if o := waitHandled(x); o.Get("metadata.finalizers") != nil {

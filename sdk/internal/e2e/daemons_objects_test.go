@@ -174,7 +174,7 @@ func TestDaemon_PanicWhileDecodingIsError(t *testing.T) {
 				continue
 			}
 			return nil
-		}, kopf.ID("d"), kopf.Retries(1))
+		}, kopf.ID("d"), kopf.Attempts(1))
 	})
 	cluster.Create(kex.of(tree{"metadata": tree{"name": "x"}, "spec": tree{"field": "bad"}}))
 	op.WaitLog("Daemon 'd' failed with an exception and will stop now (it would exceed 1 retries on the next attempt): panic: it explodes")

@@ -25,7 +25,7 @@ func TestError_PanicIsRetried(t *testing.T) {
 				c.add(items[r.Retry])
 			}
 			return nil
-		}, kopf.ID("created"), kopf.Backoff(20*time.Millisecond))
+		}, kopf.ID("created"), kopf.RetryDelay(20*time.Millisecond))
 		kopf.OnEvent(r, kexes, func(context.Context, *event) error {
 			panic(errors.New("watched badly"))
 		}, kopf.ID("watched"))
@@ -51,8 +51,8 @@ func TestError_TimeoutEndsContextAndHandler(t *testing.T) {
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 			return ctx.Err()
-		}, kopf.ID("stuck"), kopf.Timeout(5*time.Second)) // since it was selected: it is called before that
-		kopf.OnCreate(r, kexes, c.fails("late", kopf.Temporaryf(time.Hour, "not yet")), kopf.ID("late"), kopf.Timeout(time.Minute))
+		}, kopf.ID("stuck"), kopf.TotalTimeout(5*time.Second)) // since it was selected: it is called before that
+		kopf.OnCreate(r, kexes, c.fails("late", kopf.Temporaryf(time.Hour, "not yet")), kopf.ID("late"), kopf.TotalTimeout(time.Minute))
 	})
 	x := cluster.Create(example("x"))
 	waitHandled(x)
@@ -87,7 +87,7 @@ func TestError_DefaultBackoffIsSetting(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, c.fails("created", errors.New("once")), kopf.ID("created"))
-	}, settings(func(s *kopf.Settings) { s.Execution.DefaultBackoff = 20 * time.Millisecond }))
+	}, settings(func(s *kopf.Settings) { s.Execution.DefaultRetryDelay = 20 * time.Millisecond }))
 	x := cluster.Create(example("x"))
 	waitHandled(x)
 	c.are(t, "created", "created")

@@ -45,10 +45,10 @@ func (x *examples) exceptions(r *kopf.Registry, takes, delay, backoff time.Durat
 	}), kopf.ID("eventual_success_with_a_few_messages"))
 	kopf.OnCreate(r, kexes, x.noted("eventual_failure_with_tracebacks", func(*change) error {
 		return errRecoverable
-	}), kopf.ID("eventual_failure_with_tracebacks"), kopf.Retries(3), kopf.Backoff(backoff))
+	}), kopf.ID("eventual_failure_with_tracebacks"), kopf.Attempts(3), kopf.RetryDelay(backoff))
 	kopf.OnCreate(r, kexes, x.noted("instant_failure_with_traceback", func(*change) error {
 		return errRecoverable
-	}), kopf.ID("instant_failure_with_traceback"), kopf.ErrorsPermanent, kopf.Backoff(backoff))
+	}), kopf.ID("instant_failure_with_traceback"), kopf.ErrorsPermanent, kopf.RetryDelay(backoff))
 }
 
 func (x *examples) handlers(r *kopf.Registry) {

@@ -398,7 +398,7 @@ func TestDeletion_FailedForGoodReleasesTheObject(t *testing.T) {
 		kopf.OnDelete(r, kexes, func(context.Context, *change) error {
 			b.add("arbitrary")
 			return errors.New("no")
-		}, kopf.ID("arbitrary"), kopf.Retries(2), kopf.Backoff(time.Millisecond))
+		}, kopf.ID("arbitrary"), kopf.Attempts(2), kopf.RetryDelay(time.Millisecond))
 	})
 	x := cluster.Create(example("x"))
 	x.WaitFor("the finalizer is there", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") != nil })

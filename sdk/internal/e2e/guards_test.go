@@ -72,7 +72,7 @@ func TestMisbehaviour_EndsInARecordedOutcome(t *testing.T) {
 				kopf.OnCreate(r, kexes, func(_ context.Context, ch *change) error {
 					c.add("create")
 					return tt.does(ch)
-				}, kopf.ID("create"), kopf.Retries(2), kopf.Backoff(10*time.Millisecond))
+				}, kopf.ID("create"), kopf.Attempts(2), kopf.RetryDelay(10*time.Millisecond))
 				kopf.OnUpdate(r, kexes, c.does("update"), kopf.ID("update"))
 				kopf.OnDelete(r, kexes, c.does("delete"), kopf.ID("delete"))
 			})
@@ -108,7 +108,7 @@ func TestMisbehaviour_OfTimersAndDaemons(t *testing.T) {
 		kopf.Timer(r, kexes, func(context.Context, *tick) error {
 			runtime.Goexit()
 			return nil
-		}, kopf.ID("goexit"), kopf.Retries(1), kopf.Interval(time.Hour))
+		}, kopf.ID("goexit"), kopf.Attempts(1), kopf.Interval(time.Hour))
 		kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
 			d.Patch.Set("metadata.uid", "x")
 			kopf.Transform(d.Patch, func(o *map[string]any) { (*o)["metadata"].(map[string]any)["resourceVersion"] = "1" })

@@ -215,8 +215,8 @@ func TestIndex_Errors(t *testing.T) {
 		"arbitrary ones may be permanent":        {[]kopf.IndexOption{kopf.ErrorsPermanent}, "arbitrary", "x2: b", "x2: b", true},
 		"permanent ones exclude permanently":     {nil, "never", "x2: b", "x2: b", true},
 		"temporary ones exclude for the delay":   {nil, "later", "x2: b", "x2: b", true},
-		"the last of the retries is permanently": {[]kopf.IndexOption{kopf.Retries(1)}, "soon", "x2: b", "x2: b", true},
-		"arbitrary ones may exclude for no time": {[]kopf.IndexOption{kopf.ErrorsTemporary, kopf.Backoff(0)}, "arbitrary", "x2: b", "x2: b; y: a", false},
+		"the last of the retries is permanently": {[]kopf.IndexOption{kopf.Attempts(1)}, "soon", "x2: b", "x2: b", true},
+		"arbitrary ones may exclude for no time": {[]kopf.IndexOption{kopf.ErrorsTemporary, kopf.RetryDelay(0)}, "arbitrary", "x2: b", "x2: b; y: a", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func TestInspector_DaemonsAndTimers(t *testing.T) {
 				return errors.New("oops")
 			}
 			return nil
-		}, kopf.ID("retrying"), kopf.Backoff(time.Hour))
+		}, kopf.ID("retrying"), kopf.RetryDelay(time.Hour))
 		kopf.Timer(reg, kexes, func(context.Context, *tick) error { return nil }, kopf.ID("ticking"), kopf.Interval(time.Hour))
 	}, connect(restricted(cluster)))
 	object := cluster.Create(example("x"))
@@ -179,7 +179,7 @@ func TestInspector_RetriedObjectAppearsInIndex(t *testing.T) {
 func TestInspector_IndexStateOfObjects(t *testing.T) {
 	cluster, b := newCluster(t), &byField{}
 	op := cluster.Run(func(r *kopf.Registry) {
-		b.register(r, kexes, kopf.Labels{"indexed": "yes"}, kopf.Retries(5))
+		b.register(r, kexes, kopf.Labels{"indexed": "yes"}, kopf.Attempts(5))
 		// This handler has the id of the index.
 		kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil },
 			kopf.ID("by-field"), kopf.Labels{"watched": "yes"})

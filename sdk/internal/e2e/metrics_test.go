@@ -144,7 +144,7 @@ func TestMetrics_Handling(t *testing.T) {
 		kopf.OnUpdate(r, kexes, func(context.Context, *change) error {
 			t.Error("it is too late for that")
 			return nil
-		}, kopf.ID("hasty"), kopf.Timeout(time.Millisecond))
+		}, kopf.ID("hasty"), kopf.TotalTimeout(time.Millisecond))
 		kopf.OnDelete(r, kexes, func(context.Context, *change) error { return kopf.Permanentf("no") }, kopf.ID("delete"))
 		kopf.Daemon(r, kexes, func(_ context.Context, d *run) error {
 			<-d.Stopping()

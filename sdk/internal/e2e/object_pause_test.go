@@ -96,7 +96,7 @@ func TestObjectPause_DelayedHandlersWait(t *testing.T) {
 	cluster := newCluster(t)
 	var calls calls
 	op := cluster.Run(func(reg *kopf.Registry) {
-		kopf.OnCreate(reg, kexes, calls.fails("create", errors.New("no luck"), errors.New("no luck")), kopf.ID("create"), kopf.Backoff(time.Second))
+		kopf.OnCreate(reg, kexes, calls.fails("create", errors.New("no luck"), errors.New("no luck")), kopf.ID("create"), kopf.RetryDelay(time.Second))
 	})
 	x := cluster.Create(example("x"))
 	calls.wait(cluster, "create", 1)

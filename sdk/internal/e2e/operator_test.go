@@ -409,7 +409,7 @@ func TestOperator_StartErrors(t *testing.T) {
 		},
 		"with mistakes in it": {
 			func(l *embedded) {
-				kopf.OnCreate(l.Registry, kexes, func(context.Context, *change) error { return nil }, kopf.Retries(0))
+				kopf.OnCreate(l.Registry, kexes, func(context.Context, *change) error { return nil }, kopf.Attempts(0))
 			},
 			func(err error) bool { return errors.Is(err, kopf.ErrRegistration) }, "operator_test.go", nil,
 		},

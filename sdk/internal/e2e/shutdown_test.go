@@ -80,13 +80,13 @@ func TestShutdown_InterruptedAttemptDoesNotCount(t *testing.T) {
 			close(started)
 			<-ctx.Done()
 			return ctx.Err()
-		}, kopf.ID("created"), kopf.Retries(1))
+		}, kopf.ID("created"), kopf.Attempts(1))
 	}, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = 20 * time.Millisecond }), logPatches)
 	x := cluster.Create(example("x"))
 	<-started
 	op.Stop()
 	again := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, kexes, c.does("again"), kopf.ID("created"), kopf.Retries(1))
+		kopf.OnCreate(r, kexes, c.does("again"), kopf.ID("created"), kopf.Attempts(1))
 	})
 	waitHandled(x)
 	c.are(t, "interrupted", "again")

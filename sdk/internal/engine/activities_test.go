@@ -108,7 +108,7 @@ func TestActivities_RetryLimits(t *testing.T) {
 		took  time.Duration
 		want  error // nil if it is regarded as a success
 	}{
-		"retries":   {func(h *handlers.Handler) { h.Retries = new(3) }, errBoom, 3, 2 * time.Minute, handlers.ErrRetries},
+		"retries":   {func(h *handlers.Handler) { h.Retries = new(3) }, errBoom, 3, 2 * time.Minute, handlers.ErrAttempts},
 		"timeout":   {func(h *handlers.Handler) { h.Timeout = new(100 * time.Second) }, errBoom, 2, time.Minute, handlers.ErrTimeout},
 		"backoff":   {func(h *handlers.Handler) { h.Retries, h.Backoff = new(2), new(time.Second) }, errBoom, 2, time.Second, errBoom},
 		"permanent": {func(*handlers.Handler) {}, permanent{}, 1, 0, permanent{}},

@@ -149,19 +149,28 @@ func (i *invoker) callInSlot(ctx context.Context, call *handlers.Call, s *slot, 
 	return callWithTimeout(ctx, call, limits, grace)
 }
 
-// callWithTimeout calls the handler with what is left of its time.
+// callWithTimeout calls the handler with the rest of its total time, and with the time of one attempt.
 func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.Limits, grace time.Duration) (result any, err error) {
+	limited := ctx
 	if limits.Timeout != nil {
-		limited, cancel := context.WithTimeoutCause(ctx, *limits.Timeout-call.Runtime, handlers.ErrTimeout)
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(limited, *limits.Timeout-call.Runtime, handlers.ErrTimeout)
 		defer cancel()
-		defer func() {
-			// Whatever the handler made of the end of its context, it has timed out.
-			if err != nil && errors.Is(context.Cause(limited), handlers.ErrTimeout) && !errors.Is(err, handlers.ErrTimeout) {
-				err = fmt.Errorf("%w: %w", handlers.ErrTimeout, err)
-			}
-		}()
-		ctx = limited
 	}
+	if one := call.Handler.AttemptTimeout; one != nil {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(limited, *one, handlers.ErrAttemptTimeout)
+		defer cancel()
+	}
+	defer func() {
+		// Whatever the handler made of the end of its context, it has timed out.
+		for _, limit := range []error{handlers.ErrTimeout, handlers.ErrAttemptTimeout} {
+			if err != nil && errors.Is(context.Cause(limited), limit) && !errors.Is(err, limit) {
+				err = fmt.Errorf("%w: %w", limit, err)
+			}
+		}
+	}()
+	ctx = limited
 	if grace > 0 {
 		return invokeUntilAbandoned(ctx, call, grace)
 	}

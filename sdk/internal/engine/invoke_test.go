@@ -51,7 +51,7 @@ func TestInvoker_ExhaustedHandlerIsNotCalled(t *testing.T) {
 	i, ended := newTestInvoker(0)
 	a := newTestAttempt(handlers.Create, func(context.Context) (any, error) { t.Error("called"); return nil, nil })
 	a.call.Handler.Retries, a.retries, a.started = new(3), 3, time.Now()
-	if out, counts := i.try(t.Context(), a); !counts || !out.Final || !errors.Is(out.Err, handlers.ErrRetries) {
+	if out, counts := i.try(t.Context(), a); !counts || !out.Final || !errors.Is(out.Err, handlers.ErrAttempts) {
 		t.Errorf("outcome: %+v, counts: %t", out, counts)
 	}
 	if len(ended.all) != 1 || !ended.all[0].Exhausted {
@@ -68,6 +68,38 @@ func TestInvoker_TimeoutCountsFromFirstAttempt(t *testing.T) {
 		out, _ := i.try(t.Context(), a)
 		if took := time.Since(began); took != 3*time.Second || !out.Final || !errors.Is(out.Err, handlers.ErrTimeout) {
 			t.Errorf("after %s: %+v", took, out)
+		}
+	})
+}
+
+func TestInvoker_AttemptTimeoutIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, _ := newTestInvoker(0)
+		a := newTestAttempt(handlers.Create, func(ctx context.Context) (any, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		a.call.Handler.AttemptTimeout, a.call.Handler.Timeout = new(time.Second), new(time.Hour)
+		a.retries, a.started = 1, time.Now().Add(-time.Minute)
+		out, counts := i.try(t.Context(), a)
+		if took := a.ended.Sub(a.began); !counts || out.Final || !errors.Is(out.Err, handlers.ErrAttemptTimeout) || took != time.Second {
+			t.Errorf("outcome: %+v, counts: %t, after %s", out, counts, took)
+		}
+	})
+}
+
+func TestInvoker_TotalTimeoutEndsBeforeTheAttemptTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, _ := newTestInvoker(0)
+		a := newTestAttempt(handlers.Create, func(ctx context.Context) (any, error) {
+			<-ctx.Done()
+			return nil, errors.New("interrupted")
+		})
+		a.call.Handler.AttemptTimeout, a.call.Handler.Timeout = new(time.Hour), new(2*time.Minute)
+		a.retries, a.started = 1, time.Now().Add(-time.Minute)
+		out, _ := i.try(t.Context(), a)
+		if took := a.ended.Sub(a.began); !out.Final || !errors.Is(out.Err, handlers.ErrTimeout) || errors.Is(out.Err, handlers.ErrAttemptTimeout) || took != time.Minute {
+			t.Errorf("outcome: %+v, after %s", out, took)
 		}
 	})
 }

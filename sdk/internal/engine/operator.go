@@ -218,9 +218,9 @@ func (o *operator) cleanup() error {
 	}
 	_, err := o.activities.run(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
 	if err != nil && ctx.Err() != nil {
-		o.deps.logger.Error("The cleanup handlers are only partially executed, as they take longer than Settings.Process.UltimateExitingTimeout",
+		o.deps.logger.Error("The cleanup handlers are only partially executed, as they take longer than Settings.Process.ForcedExitTimeout",
 			observe.EventKey, observe.LogShutdownAbandoned, "timeout", limit.String())
-		return fmt.Errorf("the cleanup handlers did not end within Settings.Process.UltimateExitingTimeout (%s): %w", limit, err)
+		return fmt.Errorf("the cleanup handlers did not end within Settings.Process.ForcedExitTimeout (%s): %w", limit, err)
 	}
 	return err
 }

@@ -67,8 +67,10 @@ func (e *temporaryError) KopfDelay() (time.Duration, bool) { return e.delay, e.d
 var (
 	// ErrTimeout is wrapped by the error of a handler that took, or would take, too long.
 	ErrTimeout = errors.New("handler timeout")
-	// ErrRetries is wrapped by the error of a handler that was called too often.
-	ErrRetries = errors.New("handler retries exhausted")
+	// ErrAttemptTimeout is wrapped by the error of a call that took too long. The handler is called again.
+	ErrAttemptTimeout = errors.New("attempt timeout")
+	// ErrAttempts is wrapped by the error of a handler that was called too often.
+	ErrAttempts = errors.New("handler retries exhausted")
 )
 
 // ChildrenRetry is the error of a handler whose sub-handlers are not all done. It is not a
@@ -83,7 +85,7 @@ func (*ChildrenRetry) Error() string { return "some sub-handlers are not done ye
 // limitError is the error of a handler that has reached one of its limits.
 type limitError struct {
 	message string
-	limit   error // ErrTimeout or ErrRetries
+	limit   error // ErrTimeout or ErrAttempts
 	cause   error // of the last attempt; nil if it was not made
 }
 

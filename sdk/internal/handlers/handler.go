@@ -54,6 +54,8 @@ type Handler struct {
 	Timeout   *time.Duration
 	Backoff   *time.Duration
 
+	AttemptTimeout *time.Duration
+
 	// For daemons and timers.
 	Interval, Idle, InitialDelay *time.Duration
 	CancellationBackoff          *time.Duration

@@ -65,7 +65,7 @@ func Precheck(limits Limits, retries int, runtime time.Duration, subject string)
 		return out, line, true
 	}
 	if limits.Retries != nil && retries >= *limits.Retries {
-		out, line := exhausted(ErrRetries, nil, subject+" has exceeded "+strconv.Itoa(retries)+" retries.")
+		out, line := exhausted(ErrAttempts, nil, subject+" has exceeded "+strconv.Itoa(retries)+" retries.")
 		return out, line, true
 	}
 	return Outcome{}, LogLine{}, false

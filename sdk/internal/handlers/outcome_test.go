@@ -49,7 +49,7 @@ func TestDecide_ThreeRetriesAreThreeCalls(t *testing.T) {
 			calls++
 			out, _ := Decide(err, nil, limits, retries, 0, "Handler 'h'")
 			if out.Final {
-				if !errors.Is(out.Err, ErrRetries) || !errors.Is(out.Err, errBoom) {
+				if !errors.Is(out.Err, ErrAttempts) || !errors.Is(out.Err, errBoom) {
 					t.Errorf("%s: got %v, want it to wrap both the limit and the last error", name, out.Err)
 				}
 				break

@@ -18,7 +18,7 @@ func retryAfterTemporary(e Temporary, err error, limits Limits, retries int, run
 		return exhausted(ErrTimeout, err, fmt.Sprintf("%s failed temporarily but will time out after %s seconds: %s",
 			subject, seconds(*limits.Timeout), ErrorText(err)))
 	case exceeded:
-		return exhausted(ErrRetries, err, fmt.Sprintf("%s failed temporarily but will exceed %d retries: %s",
+		return exhausted(ErrAttempts, err, fmt.Sprintf("%s failed temporarily but will exceed %d retries: %s",
 			subject, *limits.Retries, ErrorText(err)))
 	}
 	out := Outcome{Err: err}
@@ -47,7 +47,7 @@ func retryAfterArbitrary(err error, limits Limits, retries int, runtime time.Dur
 		return exhausted(ErrTimeout, err, fmt.Sprintf("%sstop now (it would time out in %s seconds on the next attempt): %s",
 			failed, seconds(*limits.Timeout), ErrorText(err)))
 	case exceeded:
-		return exhausted(ErrRetries, err, fmt.Sprintf("%sstop now (it would exceed %d retries on the next attempt): %s",
+		return exhausted(ErrAttempts, err, fmt.Sprintf("%sstop now (it would exceed %d retries on the next attempt): %s",
 			failed, *limits.Retries, ErrorText(err)))
 	}
 	return Outcome{Err: err, Delay: &backoff},

@@ -123,7 +123,7 @@ func TestLogLines_Attempts(t *testing.T) {
 		{Handler: indexing, Outcome: handlers.Outcome{Final: true, Err: failed}, Err: failed, Line: line(slog.LevelError)},
 		{Handler: h, Outcome: handlers.Outcome{Final: true}, Err: failed, Line: line(slog.LevelError)},
 		{Handler: h, Outcome: handlers.Outcome{Err: &handlers.ChildrenRetry{}}, Err: &handlers.ChildrenRetry{}, Line: line(slog.LevelDebug)},
-		{Handler: h, Outcome: handlers.Outcome{Final: true, Err: handlers.ErrRetries}, Exhausted: true, Line: line(slog.LevelError)},
+		{Handler: h, Outcome: handlers.Outcome{Final: true, Err: handlers.ErrAttempts}, Exhausted: true, Line: line(slog.LevelError)},
 		{Handler: h, Outcome: handlers.Outcome{Final: true}, Cancelled: true, Line: line(slog.LevelDebug)},
 		{Handler: h, Outcome: handlers.Outcome{Err: failed}, Err: &handlers.PanicError{Value: "x", Stack: []byte("main.go")}, Line: line(slog.LevelError)},
 		{Handler: h, Outcome: handlers.Outcome{Err: waits}, Err: waits, Line: line(slog.LevelInfo)},

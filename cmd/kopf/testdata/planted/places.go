@@ -79,7 +79,7 @@ func password(o *object) string { return fmt.Sprint(o.Get("spec.password")) }
 // creating registers a handler of creations.
 func creating(fn func(context.Context, *change) error) func(*kopf.Registry, string, kopf.Labels) {
 	return func(r *kopf.Registry, id string, mine kopf.Labels) {
-		kopf.OnCreate(r, vaults, fn, kopf.ID(id), mine, kopf.Backoff(time.Hour))
+		kopf.OnCreate(r, vaults, fn, kopf.ID(id), mine, kopf.RetryDelay(time.Hour))
 	}
 }
 
@@ -87,7 +87,7 @@ func creating(fn func(context.Context, *change) error) func(*kopf.Registry, stri
 func updating(fn func(context.Context, *change) error) func(*kopf.Registry, string, kopf.Labels) {
 	return func(r *kopf.Registry, id string, mine kopf.Labels) {
 		kopf.OnCreate(r, vaults, func(context.Context, *change) error { return nil }, kopf.ID(id+"-create"), mine)
-		kopf.OnUpdate(r, vaults, fn, kopf.ID(id), mine, kopf.Backoff(time.Hour))
+		kopf.OnUpdate(r, vaults, fn, kopf.ID(id), mine, kopf.RetryDelay(time.Hour))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Register is called by kopf run.
 func Register(r *kopf.Registry) {
-	kopf.OnCreate(r, kopf.Resource("v1", "configmaps"), attach, kopf.Labels{"attach": kopf.Present}, kopf.Retries(50))
+	kopf.OnCreate(r, kopf.Resource("v1", "configmaps"), attach, kopf.Labels{"attach": kopf.Present}, kopf.Attempts(50))
 }
 
 func attach(context.Context, *kopf.Change[kopf.Object]) error {

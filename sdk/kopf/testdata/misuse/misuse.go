@@ -29,14 +29,15 @@ func Register(r *kopf.Registry) {
 	kopf.OnCreate(r, kex, byValue)                                              // want: does not match
 	kopf.OnCreate(r, kex, result)                                               // want: does not match
 	kopf.OnCreate(r, "kex", create)                                             // want: as kopf.Selector value
-	kopf.OnCreate(r, kex, create, kopf.Optional())                              // want: missing method create
-	kopf.OnCreate(r, kex, create, kopf.Deleted())                               // want: missing method create
+	kopf.OnCreate(r, kex, create, kopf.WithoutFinalizer())                      // want: missing method create
+	kopf.OnCreate(r, kex, create, kopf.IncludeDeleting())                       // want: missing method create
 	kopf.OnCreate(r, kex, create, kopf.From("x"))                               // want: missing method create
 	kopf.OnDelete(r, kex, create, kopf.To("x"))                                 // want: missing method delete
 	kopf.OnDelete(r, kex, create, kopf.Reasons())                               // want: missing method delete
-	kopf.OnEvent(r, kex, event, kopf.Retries(3))                                // want: missing method event
+	kopf.OnUpdate(r, kex, create, kopf.Reasons())                               // want: missing method update
+	kopf.OnEvent(r, kex, event, kopf.Attempts(3))                               // want: missing method event
 	kopf.OnEvent(r, kex, event, kopf.ErrorsIgnored)                             // want: missing method event
-	kopf.OnValidate(r, kex, review, kopf.Retries(3))                            // want: missing method admission
+	kopf.OnValidate(r, kex, review, kopf.Attempts(3))                           // want: missing method admission
 	kopf.OnValidate(r, kex, review, kopf.ErrorsIgnored)                         // want: missing method admission
 	kopf.OnCreate(r, kex, create, kopf.SideEffects())                           // want: missing method create
 	kopf.OnUpdate(r, kex, create, kopf.When(isBig))                             // want: does not match
