@@ -33,7 +33,7 @@ func Register(r *kopf.Registry) {
 	if broken {
 		panic("broken")
 	}
-	kopf.OnValidate(r, kopf.Resource("v1", "configmaps"), refuse, kopf.Operations(kopf.OperationCreate), kopf.Labels{"refused": kopf.Present})
+	kopf.OnValidate(r, kopf.Resource("v1", "configmaps"), refuse, kopf.Webhook{Operations: []kopf.Operation{kopf.OperationCreate}}, kopf.Labels{"refused": kopf.Present})
 }
 
 func refuse(context.Context, *kopf.Admission[kopf.Object]) error {

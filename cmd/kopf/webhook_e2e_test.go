@@ -39,7 +39,7 @@ import (
 const version = "%d"
 
 func Register(r *kopf.Registry) {
-	kopf.OnMutate(r, kopf.Resource("v1", "configmaps"), stamp, kopf.Operations(kopf.OperationCreate), kopf.Labels{"stamped": kopf.Present})
+	kopf.OnMutate(r, kopf.Resource("v1", "configmaps"), stamp, kopf.Webhook{Operations: []kopf.Operation{kopf.OperationCreate}}, kopf.Labels{"stamped": kopf.Present})
 }
 
 func stamp(_ context.Context, a *kopf.Admission[kopf.Object]) error {

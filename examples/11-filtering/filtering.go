@@ -29,9 +29,9 @@ func Register(r *kopf.Registry) {
 	on("annotations_matching", kopf.Annotations{"someannotation": "somevalue"})
 	on("annotations_present", kopf.Annotations{"someannotation": kopf.Present})
 	on("annotations_absent", kopf.Annotations{"nonexistent": kopf.Absent})
-	on("annotations_callback", kopf.Annotations{"someannotation": kopf.Where(kopf.Not(isEmpty))})
+	on("annotations_callback", kopf.Annotations{"someannotation": kopf.Where(isFilled)})
 	on("filter_satisfied", kopf.When(func(context.Context, *kopf.Request) bool { return true }))
-	on("filter_combined", kopf.When(kopf.All(hasField, kopf.None(isWrong, isLong))))
+	on("filter_combined", kopf.When(hasGoodField))
 	on("filter_of_cause", kopf.When(func(_ context.Context, c *kopf.Change[Example]) bool { return c.Reason == kopf.ReasonCreate }))
 	on("value_satisfied", kopf.Field("spec.field"), kopf.Value("value"))
 	on("value_absent", kopf.Field("spec.nonexistent"), kopf.Value(kopf.Absent))
@@ -46,10 +46,13 @@ func Register(r *kopf.Registry) {
 }
 
 func isSomeValue(_ context.Context, v string) bool { return v == "somevalue" }
-func isEmpty(_ context.Context, v string) bool     { return v == "" }
+func isFilled(_ context.Context, v string) bool    { return v != "" }
 func hasField(_ context.Context, e *Example) bool  { return e.Spec.Field != "" }
 func isWrong(_ context.Context, e *Example) bool   { return e.Spec.Field == "wrong" }
-func isLong(_ context.Context, e *Example) bool    { return len(e.Spec.Field) > 99 }
+
+func hasGoodField(ctx context.Context, e *Example) bool {
+	return hasField(ctx, e) && !isWrong(ctx, e) && len(e.Spec.Field) < 100
+}
 
 func created(_ context.Context, c *kopf.Change[Example]) error {
 	c.Logger.Info("the filters match")

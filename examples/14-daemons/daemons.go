@@ -29,7 +29,7 @@ func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.Daemon(r, kex, polite)
 	kopf.Daemon(r, kex, cancellable,
-		kopf.CancellationBackoff(grace), kopf.CancellationTimeout(time.Second),
+		kopf.Cancellation{Backoff: grace, Timeout: time.Second},
 		kopf.Annotations{"someannotation": "somevalue"})
 }
 

@@ -22,12 +22,12 @@ type Example struct {
 func Register(r *kopf.Registry) {
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.OnValidate(r, kex, tellWhoAsks)
-	kopf.OnValidate(r, kex, checkField, kopf.Operations(kopf.OperationCreate, kopf.OperationUpdate))
+	kopf.OnValidate(r, kex, checkField, kopf.Webhook{Operations: []kopf.Operation{kopf.OperationCreate, kopf.OperationUpdate}})
 	kopf.OnValidate(r, kex, refuse, kopf.Field("spec.field"), kopf.Value("not-allowed"))
-	kopf.OnValidate(r, kex, compareStatus, kopf.Subresource("*"), kopf.Operations(kopf.OperationCreate, kopf.OperationUpdate))
-	kopf.OnValidate(r, kex, protect, kopf.Operations(kopf.OperationDelete), kopf.Labels{"protected": "yes"})
+	kopf.OnValidate(r, kex, compareStatus, kopf.Webhook{Subresource: "*", Operations: []kopf.Operation{kopf.OperationCreate, kopf.OperationUpdate}})
+	kopf.OnValidate(r, kex, protect, kopf.Webhook{Operations: []kopf.Operation{kopf.OperationDelete}}, kopf.Labels{"protected": "yes"})
 	kopf.OnMutate(r, kex, inject, kopf.Labels{"somelabel": "somevalue"})
-	kopf.OnMutate(r, kex, setDefaults, kopf.Operations(kopf.OperationCreate), kopf.IgnoreFailures())
+	kopf.OnMutate(r, kex, setDefaults, kopf.Webhook{Operations: []kopf.Operation{kopf.OperationCreate}, IgnoreFailures: true})
 }
 
 // tellWhoAsks works on any object. Clients have certificates if the server verifies these.

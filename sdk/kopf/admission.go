@@ -8,7 +8,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
-	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
 // Admission is the request of [OnValidate] and [OnMutate]: somebody is about to create, change, delete or connect
@@ -18,7 +17,7 @@ import (
 type Admission[T any] struct {
 	// Request is about the object as it will be, and for a deletion, as it is. An object that is being created
 	// may lack its name, and has no UID. Only [OnMutate] handlers may use the Patch. The Recorder
-	// posts nothing, unless the handler has [SideEffects].
+	// posts nothing, unless the [Webhook] has SideEffects.
 	Request
 
 	// Object is the object as it will be; nil for a deletion. If it does not decode into T, the handler is not
@@ -42,7 +41,7 @@ type Admission[T any] struct {
 	Header http.Header
 
 	// TLS is the state of the API server's connection; nil without TLS. It has the certificate of the client only if the
-	// server verifies it: see [webhook.Server].ClientCAFile. Another [WebhookServer] that verifies certificates sets the
+	// server verifies it: see [webhook.Server].ClientCAFile. Another [webhook.Listener] that verifies certificates sets the
 	// VerifiedChains.
 	TLS *tls.ConnectionState
 
@@ -103,7 +102,7 @@ func OnValidate[T any](r *Registry, resource Selector, fn func(context.Context, 
 }
 
 // OnMutate registers a handler that is called before an object is stored, and changes it by its Patch. An error
-// denies the request. It is not called for deletions, unless they are its only [Operations]. The API
+// denies the request. It is not called for deletions, unless they are the only Operations of its [Webhook]. The API
 // server calls all these handlers before those of [OnValidate], one after another. See [Admission handlers].
 //
 // [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
@@ -112,64 +111,43 @@ func OnMutate[T any](r *Registry, resource Selector, fn func(context.Context, *A
 	add(r, handlers.Mutate, resource, fn, callAdmission(fn, c.Admission.Subresource), c)
 }
 
-// Operations limits an admission handler to some operations, by the webhook's configuration in the cluster. If you
-// manage the configuration yourself, it decides. Defaults to all.
-func Operations(operations ...Operation) AdmissionOption {
-	return onceAdmission("Operations", func(c *config) {
-		if len(operations) == 0 {
-			c.fail("Operations() names no operation; the handler would never be called")
+// Webhook is an option of [OnValidate] and [OnMutate]: it configures the handler's webhook in the cluster. The zero value
+// of each field means its default.
+type Webhook struct {
+	// Operations limits the handler to some operations. If you manage the configuration yourself, it decides. Defaults
+	// to all.
+	Operations []Operation
+
+	// Subresource makes the handler one of a subresource, such as "status" or "scale", or with "*" one of the object
+	// and all its subresources. Defaults to the object alone. The Object of requests about some subresources is of another
+	// kind, such as a Scale.
+	Subresource string
+
+	// SideEffects declares that the handler changes something elsewhere, except if the request is a DryRun. Defaults to
+	// false.
+	SideEffects bool
+
+	// IgnoreFailures admits requests that the handler denies or fails for, with a warning and without its changes, and
+	// requests for which the handler cannot be reached. Defaults to false.
+	IgnoreFailures bool
+
+	// KeepOnExit leaves the webhook in the cluster when the operator exits, so that nothing is admitted without the
+	// operator, unless IgnoreFailures is set. Defaults to false: the webhook is removed, unless another operator shares the
+	// configuration, and requests are admitted without the handler until the next start.
+	KeepOnExit bool
+}
+
+func (w Webhook) admission(c *config) {
+	c.giveOnce("Webhook")
+	c.Admission = handlers.AdmissionOptions{
+		Subresource: w.Subresource, SideEffects: w.SideEffects, IgnoreFailures: w.IgnoreFailures, Persistent: w.KeepOnExit,
+	}
+	for _, operation := range w.Operations {
+		switch operation {
+		case OperationCreate, OperationUpdate, OperationDelete, OperationConnect:
+		default:
+			c.fail("Webhook.Operations has %q: want OperationCreate, OperationUpdate, OperationDelete or OperationConnect", operation)
 		}
-		for _, operation := range operations {
-			switch operation {
-			case OperationCreate, OperationUpdate, OperationDelete, OperationConnect:
-			default:
-				c.fail("Operations(%q): want OperationCreate, OperationUpdate, OperationDelete or OperationConnect", operation)
-			}
-			c.Admission.Operations = append(c.Admission.Operations, string(operation))
-		}
-	})
+		c.Admission.Operations = append(c.Admission.Operations, string(operation))
+	}
 }
-
-// Subresource makes an admission handler one of a subresource, such as "status" or "scale", or with "*" one of
-// the object and all its subresources. Defaults to the object alone. The Object of requests about some subresources
-// is of another kind, such as a Scale.
-func Subresource(name string) AdmissionOption {
-	return onceAdmission("Subresource", func(c *config) {
-		c.Admission.Subresource = name
-		if name == "" {
-			c.fail("Subresource is empty; name one, or leave out the option for the object itself")
-		}
-	})
-}
-
-// Persistent leaves the webhook in the cluster when the operator exits, so that nothing is admitted without it, unless
-// it has [IgnoreFailures]. Defaults to false: the webhook is removed, unless another operator shares
-// the configuration, and requests are admitted without the handler until the next start.
-func Persistent() AdmissionOption {
-	return onceAdmission("Persistent", func(c *config) { c.Admission.Persistent = true })
-}
-
-// SideEffects declares that the handler changes something elsewhere, except if the request is a DryRun. Defaults to
-// false.
-func SideEffects() AdmissionOption {
-	return onceAdmission("SideEffects", func(c *config) { c.Admission.SideEffects = true })
-}
-
-// IgnoreFailures admits requests that the handler denies or fails for, with a warning and without its changes, and those
-// for which it cannot be reached. Defaults to false.
-func IgnoreFailures() AdmissionOption {
-	return onceAdmission("IgnoreFailures", func(c *config) { c.Admission.IgnoreFailures = true })
-}
-
-// onceAdmission is [once] for options of admission handlers.
-func onceAdmission(name string, apply func(*config)) AdmissionOption { return once(name, apply) }
-
-// WebhookServer brings the reviews of the cluster to the operator. [webhook.Server] is one; others can be tunnels.
-type WebhookServer interface {
-	// Serve passes requests on to the handler until the context ends, with their paths as the cluster has
-	// sent them. It calls announce as soon as it can be reached, and again whenever the way in changes. If it returns before
-	// the context ends, the operator stops.
-	Serve(ctx context.Context, reviews http.Handler, announce func(webhook.ClientConfig)) error
-}
-
-var _ WebhookServer = (*webhook.Server)(nil)

@@ -104,10 +104,8 @@ func TestAdmission_MistakesInRegistrations(t *testing.T) {
 	kex := Resource("kopfexamples")
 	check := func(context.Context, *Admission[Object]) error { return nil }
 	for says, register := range map[string]func(r *Registry){
-		"names no operation":              func(r *Registry) { OnValidate(r, kex, check, ID("a"), Operations()) },
-		`Operations("PATCH")`:             func(r *Registry) { OnValidate(r, kex, check, ID("a"), Operations("PATCH")) },
-		"Subresource is empty":            func(r *Registry) { OnValidate(r, kex, check, ID("a"), Subresource("")) },
-		"Persistent is given twice":       func(r *Registry) { OnMutate(r, kex, check, ID("a"), Persistent(), Persistent()) },
+		`Webhook.Operations has "PATCH"`:  func(r *Registry) { OnValidate(r, kex, check, ID("a"), Webhook{Operations: []Operation{"PATCH"}}) },
+		"Webhook is given twice":          func(r *Registry) { OnMutate(r, kex, check, ID("a"), Webhook{}, Webhook{}) },
 		"is a function literal":           func(r *Registry) { OnMutate(r, kex, check) },
 		"has a webhook of its own":        func(r *Registry) { OnMutate(r, kex, check, ID("a")); OnValidate(r, kex, check, ID("a")) },
 		"a value is checked without a fi": func(r *Registry) { OnMutate(r, kex, check, ID("a"), Value("x")) },

@@ -32,8 +32,8 @@ func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *Dae
 // safe for concurrent use.
 //
 // A daemon ends in steps. First it is asked to finish: [DaemonRun.Stopping] closes and
-// [DaemonRun.Sleep] returns false. After the [CancellationBackoff], by default at once, its
-// context is cancelled with the [StopReason] as the cause. After the [CancellationTimeout], by
+// [DaemonRun.Sleep] returns false. After the Backoff of its [Cancellation], by default at once, its
+// context is cancelled with the [StopReason] as the cause. After the Timeout, by
 // default never, the operator abandons the daemon and releases the object. See
 // [How a daemon ends].
 //

@@ -19,10 +19,10 @@ func TestDaemon_FiltersSelectDaemonsAndTimers(t *testing.T) {
 		"equal label":               {Labels{"tier": "gold"}, true},
 		"different label":           {Labels{"tier": "silver"}, false},
 		"the object":                {When(isBig), true},
-		"the object, not matching":  {When(Not(isBig)), false},
+		"the object, not matching":  {When(not(isBig)), false},
 		"the view of the object":    {When(hasTier), true},
 		"the request":               {When(inNS1), true},
-		"the request, not matching": {When(Not(inNS1)), false},
+		"the request, not matching": {When(not(inNS1)), false},
 	} {
 		var r Registry
 		Daemon(&r, kex, run, test.option, ID("daemon"))

@@ -126,7 +126,7 @@ func Example_patch() {
 		fmt.Println(err)
 		return
 	}
-	c := &kopf.Change[Claim]{Request: kopf.Request{Patch: kopf.NewPatch(object)}}
+	c := &kopf.Change[Claim]{Request: kopf.Request{Patch: kopftest.NewPatch(object)}}
 
 	kopf.Edit(c.Patch, func(claim *Claim) { claim.Status.Phase = "Bound" }) // typed
 	c.Patch.Set("metadata.labels[example.com/bound]", "yes")                // by path
@@ -175,7 +175,7 @@ func ExampleTimer() {
 	var r kopf.Registry
 	kopf.Timer(&r, claims, probe, kopf.ID("probe"), kopf.Interval(30*time.Second), kopf.InitialDelay(5*time.Second))
 
-	tick := &kopf.TimerTick[Claim]{Request: kopf.Request{Patch: kopf.NewPatch(nil), Logger: quiet}}
+	tick := &kopf.TimerTick[Claim]{Request: kopf.Request{Patch: kopftest.NewPatch(nil), Logger: quiet}}
 	fmt.Println(probe(context.Background(), tick))
 	merge, err := tick.Patch.MarshalJSON()
 	fmt.Println(string(merge), err)

@@ -194,55 +194,6 @@ func When[A any](f func(context.Context, *A) bool) FilterOption {
 	})
 }
 
-// Not returns a function that is true where f is false, for [When] and [Where]. As in [All], [Any] and
-// [None], a nil function panics at once.
-func Not[A any](f func(context.Context, A) bool) func(context.Context, A) bool {
-	mustHave("Not", f)
-	return func(ctx context.Context, a A) bool { return !f(ctx, a) }
-}
-
-// mustHave panics if one of the functions is nil, where the mistake is, and not where it is called.
-func mustHave[A any](name string, fs ...func(context.Context, A) bool) {
-	for _, f := range fs {
-		if f == nil {
-			panic("kopf." + name + ": a function is nil")
-		}
-	}
-}
-
-// All returns a function that is true where all of fs are, for [When] and [Where]. With no
-// functions, it is always true. It does not call the functions after the first false one.
-func All[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bool {
-	mustHave("All", fs...)
-	return func(ctx context.Context, a A) bool {
-		for _, f := range fs {
-			if !f(ctx, a) {
-				return false
-			}
-		}
-		return true
-	}
-}
-
-// Any returns a function that is true where at least one of fs is, for [When] and [Where]. It
-// does not call the functions after the first true one.
-func Any[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bool {
-	mustHave("Any", fs...)
-	return func(ctx context.Context, a A) bool {
-		for _, f := range fs {
-			if f(ctx, a) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-// None returns a function that is true where none of fs is, for [When] and [Where].
-func None[A any](fs ...func(context.Context, A) bool) func(context.Context, A) bool {
-	return Not(Any(fs...))
-}
-
 // meta adds to the criteria of labels or annotations.
 func (c *config) meta(kind string, all map[string]handlers.Criterion, wanted map[string]any) map[string]handlers.Criterion {
 	if all == nil {

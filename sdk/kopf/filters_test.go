@@ -109,7 +109,7 @@ func TestFilters_SelectHandlers(t *testing.T) {
 		"a value and the field's smaller request": {field(To(WhereWith(biggest))), big, small, false},
 		"a label that is a number":                {update(Labels{"a": "5"}), small, numbered, false},
 		"a label that is a number, as it is":      {update(Labels{"a": Where(isFive)}), small, numbered, true},
-		"a label that is a number, as a string":   {update(Labels{"a": Where(Not(isGold))}), small, numbered, false},
+		"a label that is a number, as a string":   {update(Labels{"a": Where(not(isGold))}), small, numbered, false},
 		"a present label that is a number":        {update(Labels{"a": Present}), small, numbered, true},
 		"several labels":                          {update(Labels{"tier": "gold"}, Labels{"empty": Present}), small, big, true},
 		"several labels, one different":           {update(Labels{"tier": "silver"}, Labels{"empty": Present}), small, big, false},
@@ -122,10 +122,7 @@ func TestFilters_SelectHandlers(t *testing.T) {
 		"the request":                             {update(When(isUpdate)), small, big, true},
 		"the part common to all requests":         {update(When(inNS1)), small, big, true},
 		"several functions":                       {update(When(inNS1), When(isBig)), small, big, true},
-		"several functions, one false":            {update(When(inNS1), When(Not(isBig))), small, big, false},
-		"all of the functions":                    {update(When(All(isBig, isBig))), small, big, true},
-		"any of the functions":                    {update(When(Any(Not(isBig), isBig))), small, big, true},
-		"none of the functions":                   {update(When(None(isBig, isBig))), small, big, false},
+		"several functions, one false":            {update(When(inNS1), When(not(isBig))), small, big, false},
 		"a field that has changed":                {update(Field("spec.size")), small, big, true},
 		"a field that has not changed":            {update(Field("spec.other")), small, big, false},
 		"a field with a value":                    {update(Field("spec.size"), Value(30)), small, big, true},
@@ -200,10 +197,6 @@ func TestFilters_GetTheContextOfTheCause(t *testing.T) {
 	where := func(ctx context.Context, _ any) bool { return knows(ctx) }
 	for name, opts := range map[string][]UpdateOption{
 		"When":       {When(when)},
-		"Not":        {When(Not(Not(when)))},
-		"All":        {When(All(when, when))},
-		"Any":        {When(Any(when))},
-		"None":       {When(Not(None(when)))},
 		"label":      {Labels{"tier": Where(func(ctx context.Context, _ string) bool { return knows(ctx) })}},
 		"annotation": {Annotations{"none": Where(func(ctx context.Context, _ string) bool { return knows(ctx) })}},
 		"value":      {Field("spec.size"), Value(Where(where))},
@@ -220,4 +213,9 @@ func TestFilters_GetTheContextOfTheCause(t *testing.T) {
 			t.Errorf("%s: the function does not get the context", name)
 		}
 	}
+}
+
+// not returns the opposite of a function for filters.
+func not[A any](f func(context.Context, A) bool) func(context.Context, A) bool {
+	return func(ctx context.Context, a A) bool { return !f(ctx, a) }
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/environ"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
 )
 
 // mainFlags are the command line of an operator.
@@ -61,7 +62,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	set.StringVar(&f.scaling.LabelSelector, "watch-label-selector", "", "handle only objects with these labels, such as 'tier=gold'")
 	set.BoolVar(&f.scaling.LeaderElection, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
 	set.IntVar(&f.scaling.Shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
-	shardKey := set.String("shard-key", string(ShardByUID), "what the shard of an object is computed from: uid or namespace")
+	shardKey := set.String("shard-key", string(shards.ByUID), "what the shard of an object is computed from: uid or namespace")
 	lease := set.String("lease", "", "the name that all replicas of this operator share, as NAME or NAMESPACE/NAME")
 	set.StringVarP(&f.peering, "peering", "P", "", "the name of the peering object, which must exist (default: the object \"default\" if it exists)")
 	set.IntVarP(&f.priority, "priority", "p", 0, "the priority of the operator: of all in a peering, the highest one acts")
@@ -94,7 +95,7 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	f.prioritySet = set.Changed("priority")
 	f.prefixSet = set.Changed("log-prefix") || *noPrefix
 	f.logPrefix = f.logPrefix && !*noPrefix
-	f.scaling.ShardKey = ShardKey(*shardKey)
+	f.scaling.ShardByNamespace = shards.Key(*shardKey) == shards.ByNamespace
 	if namespace, name, both := strings.Cut(*lease, "/"); both {
 		f.scaling.LeaseNamespace, f.scaling.LeaseName = namespace, name
 	} else {
@@ -111,6 +112,8 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 		return f, errors.New("--standalone excludes --peering: use one or the other")
 	case f.quiet && (f.verbose || f.debug):
 		return f, errors.New("--quiet excludes --verbose and --debug: use one or the other")
+	case shards.Key(*shardKey) != shards.ByUID && shards.Key(*shardKey) != shards.ByNamespace:
+		return f, fmt.Errorf("--shard-key=%s: want uid or namespace", *shardKey)
 	case !slices.Contains(logFormats, f.logFormat):
 		return f, fmt.Errorf("--log-format=%s: want full, plain, json or none", f.logFormat)
 	}
@@ -149,8 +152,6 @@ func (f *mainFlags) checkScaling(shards, shardKey bool) error {
 		return fmt.Errorf("--shards=%d: must be at least 1", s.Shards)
 	case shardKey && !shards:
 		return errors.New("--shard-key needs --shards")
-	case s.ShardKey != ShardByUID && s.ShardKey != ShardByNamespace:
-		return fmt.Errorf("--shard-key=%s: want uid or namespace", s.ShardKey)
 	case shards && s.LeaderElection:
 		return errors.New("--shards excludes --leader-elect: use one or the other")
 	case (shards || s.LeaderElection) && s.LeaseName == "":

@@ -223,22 +223,33 @@ func InitialDelay(d time.Duration) BackgroundOption {
 	return once("InitialDelay", func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
 }
 
-// CancellationBackoff is the time from asking a daemon to finish until its context is cancelled.
-// Defaults to 0.
-func CancellationBackoff(d time.Duration) DaemonOption {
-	return once("CancellationBackoff", func(c *config) { c.Handler.CancellationBackoff = c.duration("CancellationBackoff", d) })
+// Cancellation is an option of [Daemon]: it decides how the operator ends a daemon that must finish. The zero value of
+// each field means its default; a negative duration is a mistake in the registration.
+type Cancellation struct {
+	// Backoff is the time from asking a daemon to finish until its context is cancelled. Defaults to none: the
+	// context is cancelled at once.
+	Backoff time.Duration
+
+	// Timeout is the time from cancelling a daemon's context until the operator abandons the daemon and releases the
+	// object. Defaults to no limit.
+	Timeout time.Duration
+
+	// Polling is how often the operator checks a daemon that was asked to finish. Defaults to
+	// [BackgroundSettings].CancellationPolling, 60s.
+	Polling time.Duration
 }
 
-// CancellationTimeout is the time from cancelling a daemon's context until the operator abandons
-// the daemon and releases the object. Defaults to no limit.
-func CancellationTimeout(d time.Duration) DaemonOption {
-	return once("CancellationTimeout", func(c *config) { c.Handler.CancellationTimeout = c.duration("CancellationTimeout", d) })
-}
-
-// CancellationPolling is how often the operator checks a daemon that was asked to finish.
-// Defaults to [BackgroundSettings].CancellationPolling, 60s.
-func CancellationPolling(d time.Duration) DaemonOption {
-	return once("CancellationPolling", func(c *config) { c.Handler.CancellationPolling = c.duration("CancellationPolling", d) })
+func (k Cancellation) daemon(c *config) {
+	c.giveOnce("Cancellation")
+	given := func(name string, d time.Duration) *time.Duration {
+		if d == 0 {
+			return nil
+		}
+		return c.duration("Cancellation."+name, d)
+	}
+	c.Handler.CancellationBackoff = given("Backoff", k.Backoff)
+	c.Handler.CancellationTimeout = given("Timeout", k.Timeout)
+	c.Handler.CancellationPolling = given("Polling", k.Polling)
 }
 
 // config is the target of options.

@@ -22,9 +22,8 @@ type Patch struct {
 	live  func() *Object // of a daemon, instead of the body
 }
 
-// NewPatch returns an empty patch of an object, for tests of handlers. The body is what [Edit]
-// starts from; it may be nil.
-func NewPatch(body *Object) *Patch { return &Patch{patch: patch.NewPatch(), body: body} }
+// newPatch returns an empty patch of an object, from which [Edit] starts; nil stands for an empty one.
+func newPatch(body *Object) *Patch { return &Patch{patch: patch.NewPatch(), body: body} }
 
 // Set sets the value at a path to anything that encodes as JSON. It panics if the value does not
 // encode, if the path is malformed, and if it leads into a list or another value that is no map: set

@@ -320,8 +320,8 @@ func TestRegistry_OptionGivenTwiceIsMistake(t *testing.T) {
 		"InitialDelay": func(r *kopf.Registry) {
 			kopf.Daemon(r, kex, fn, kopf.ID("d"), kopf.InitialDelay(time.Second), kopf.InitialDelay(time.Minute))
 		},
-		"CancellationTimeout": func(r *kopf.Registry) {
-			kopf.Daemon(r, kex, fn, kopf.ID("d"), kopf.CancellationTimeout(time.Second), kopf.CancellationTimeout(time.Minute))
+		"Cancellation": func(r *kopf.Registry) {
+			kopf.Daemon(r, kex, fn, kopf.ID("d"), kopf.Cancellation{Timeout: time.Second}, kopf.Cancellation{Timeout: time.Minute})
 		},
 	} {
 		var r kopf.Registry

@@ -20,12 +20,13 @@ type ScalingSettings struct {
 	LabelSelector string
 
 	// Shards is the number of shards into which the objects are divided among the replicas of the operator. All
-	// replicas must have the same number and key. Resources that are only indexed are not divided. It needs
+	// replicas must have the same number and the same ShardByNamespace. Resources that are only indexed are not divided. It needs
 	// LeaseName. Defaults to no shards: each replica handles all objects.
 	Shards int
 
-	// ShardKey is the field whose hash decides about the shard of an object. Defaults to [ShardByUID].
-	ShardKey ShardKey
+	// ShardByNamespace keeps the objects of a namespace in one shard. Defaults to false: the UID of an object decides,
+	// which spreads the objects evenly.
+	ShardByNamespace bool
 
 	// LeaderElection lets one replica of the operator handle the objects; the others stand by. It needs
 	// LeaseName and Elector, and excludes Shards. Defaults to false.
@@ -58,15 +59,6 @@ type ScalingSettings struct {
 	RetryPeriod time.Duration
 }
 
-// ShardKey is a field of objects.
-type ShardKey string
-
-// The keys of shards.
-const (
-	ShardByUID       ShardKey = "uid"       // spreads the objects evenly
-	ShardByNamespace ShardKey = "namespace" // keeps the objects of a namespace together
-)
-
 // elector passes the elections of the engine on.
 type elector struct{ election.Elector }
 
@@ -83,7 +75,10 @@ func (e elector) Elect(ctx context.Context, of engine.Election) error {
 func (s ScalingSettings) engine(to *engine.Settings) {
 	to.Selection.Labels = s.LabelSelector
 	if s.Shards != 0 {
-		to.Selection.Division = shards.Division{Shards: s.Shards, Key: shards.Key(s.ShardKey)}
+		to.Selection.Division = shards.Division{Shards: s.Shards, Key: shards.ByUID}
+		if s.ShardByNamespace {
+			to.Selection.Division.Key = shards.ByNamespace
+		}
 	}
 	to.Lease = engine.Lease{
 		Namespace: s.LeaseNamespace, Name: s.LeaseName, Identity: s.Identity,

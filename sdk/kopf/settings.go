@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/kopf/lifecycle"
 	"github.com/kopf-dev/kopf/sdk/kopf/meter"
+	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
 // Settings configure an operator. The zero value of each field means its default; a negative duration
@@ -27,10 +28,6 @@ type Settings struct {
 	Admission   AdmissionSettings
 	Process     ProcessSettings
 }
-
-// DefaultSettings returns settings with the defaults of times and names filled in, as startup handlers get
-// them. Fields that default to nothing, the lifecycle and the storages stay zero.
-func DefaultSettings() Settings { return Settings{}.withDefaults() }
 
 // PostingSettings configure the Kubernetes events that the operator posts about the handled objects: those
 // of the [Recorder], and the outcomes of handlers. Failures are posted; successes, which would cost a
@@ -213,7 +210,7 @@ type RedactionSettings struct {
 type AdmissionSettings struct {
 	// Server brings the reviews of the cluster to the operator. It is required if there are admission handlers. The
 	// flags of [Main] replace it. Defaults to none.
-	Server WebhookServer
+	Server webhook.Listener
 
 	// Managed is the name of the configurations of webhooks that the operator creates and keeps up to date, one of the
 	// validating and one of the mutating handlers. It ends the names of the webhooks, and is a domain

@@ -12,7 +12,7 @@ import (
 
 // admissionFlags are the flags of an operator about its webhooks. They apply after the startup handlers.
 type admissionFlags struct {
-	server  WebhookServer // nil if the settings decide
+	server  webhook.Listener // nil if the settings decide
 	managed string
 	session string // of development
 
@@ -54,7 +54,7 @@ func (s AdmissionSettings) engine(session string) engine.Admission {
 }
 
 // loggingTo returns the server with the operator's logger, unless it has one of its own or another type.
-func loggingTo(logger *slog.Logger, server WebhookServer) WebhookServer {
+func loggingTo(logger *slog.Logger, server webhook.Listener) webhook.Listener {
 	own, ok := server.(*webhook.Server)
 	if !ok || own.Logger != nil {
 		return server

@@ -42,7 +42,6 @@ func (s Settings) withDefaults() Settings {
 	}
 	s.Persistence.Finalizer = cmp.Or(s.Persistence.Finalizer, state.DefaultFinalizer)
 	s.Persistence.ConsistencyTimeout = cmp.Or(s.Persistence.ConsistencyTimeout, 5*time.Second)
-	s.Scaling.ShardKey = cmp.Or(s.Scaling.ShardKey, ShardByUID)
 	s.Scaling.LeaseDuration = cmp.Or(s.Scaling.LeaseDuration, 15*time.Second)
 	s.Scaling.RenewDeadline = cmp.Or(s.Scaling.RenewDeadline, 10*time.Second)
 	s.Scaling.RetryPeriod = cmp.Or(s.Scaling.RetryPeriod, 2*time.Second)

@@ -75,7 +75,7 @@ func TestSettings_EachReachesEngine(t *testing.T) {
 			field := group.Type.Field(j)
 			t.Run(group.Name+"."+field.Name, func(t *testing.T) {
 				var s Settings
-				if group.Name+"."+field.Name == "Scaling.ShardKey" {
+				if group.Name+"."+field.Name == "Scaling.ShardByNamespace" {
 					s.Scaling.Shards = 3 // there is no key without shards
 				}
 				before := describe(s.engine())
@@ -103,7 +103,7 @@ func set(t *testing.T, v reflect.Value) {
 	case reflect.TypeFor[[]string]():
 		v.Set(reflect.ValueOf([]string{"mine"}))
 		return
-	case reflect.TypeFor[WebhookServer]():
+	case reflect.TypeFor[webhook.Listener]():
 		v.Set(reflect.ValueOf(&webhook.Server{}))
 		return
 	case reflect.TypeFor[election.Elector]():

@@ -41,5 +41,7 @@ func init() {
 		operator.admission.underTest = managed
 		operator.settled = func(s Settings) { settled(&s) }
 	}
+	testhooks.NewPatch = func(body any) any { return newPatch(body.(*Object)) }
+	testhooks.FillIn = func(settings any) { *settings.(*Settings) = settings.(*Settings).withDefaults() }
 	testhooks.HandlersOf = func(r any) *handlers.Registry { return &r.(*Registry).registry }
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 )
@@ -93,7 +94,7 @@ func Activity(t testing.TB) *kopf.Activity {
 	t.Helper()
 	return &kopf.Activity{
 		Attempt:  firstAttempt(),
-		Settings: new(kopf.DefaultSettings()),
+		Settings: defaultSettings(),
 		Memo:     new(kopf.Memo),
 		Logger:   loggerOf(t),
 		Recorder: recorderOf(nil),
@@ -146,7 +147,7 @@ func requestOf(t testing.TB, body *kopf.Object) kopf.Request {
 		Labels:      kopf.GetOr(body, "metadata.labels", map[string]string{}),
 		Annotations: kopf.GetOr(body, "metadata.annotations", map[string]string{}),
 		Body:        body,
-		Patch:       kopf.NewPatch(body),
+		Patch:       NewPatch(body),
 		Memo:        new(kopf.Memo),
 		Logger:      loggerOf(t),
 		Recorder:    recorderOf(tree),
@@ -166,4 +167,11 @@ func diffOf(d object.Diff) kopf.Diff {
 		out[i] = kopf.DiffItem{Path: kopf.Path(item.Path.String()), Old: item.Old, New: item.New}
 	}
 	return out
+}
+
+// defaultSettings returns settings as startup handlers get them.
+func defaultSettings() *kopf.Settings {
+	settings := &kopf.Settings{}
+	testhooks.FillIn(settings)
+	return settings
 }

@@ -28,7 +28,7 @@ func denyWrong(own custom) func(*kopf.Registry) {
 				return kopf.AdmissionError{Message: "change the field", Code: 418}
 			}
 			return nil
-		}, kopf.ID("check"), kopf.Operations(kopf.OperationCreate))
+		}, kopf.ID("check"), kopf.Webhook{Operations: []kopf.Operation{kopf.OperationCreate}})
 	}
 }
 
@@ -227,7 +227,7 @@ type lateServer struct {
 	announce <-chan struct{}
 }
 
-// Serve implements [kopf.WebhookServer].
+// Serve implements [webhook.Listener].
 func (s *lateServer) Serve(ctx context.Context, reviews http.Handler, announce func(webhook.ClientConfig)) error {
 	return s.server.Serve(ctx, reviews, func(c webhook.ClientConfig) {
 		select {
@@ -243,7 +243,7 @@ func TestAdmission_WarnsOfGapDuringRestart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		options []kopf.AdmissionOption
 		warns   bool
-	}{"removed": {nil, true}, "persistent": {[]kopf.AdmissionOption{kopf.Persistent()}, false}, "optional": {[]kopf.AdmissionOption{kopf.IgnoreFailures()}, false}} {
+	}{"removed": {nil, true}, "persistent": {[]kopf.AdmissionOption{kopf.Webhook{KeepOnExit: true}}, false}, "optional": {[]kopf.AdmissionOption{kopf.Webhook{IgnoreFailures: true}}, false}} {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster(t)
 			own := ownResource(cluster)

@@ -23,9 +23,9 @@ func denyUpdates(own custom, mutate bool, frozen *atomic.Bool) func(*kopf.Regist
 			return nil
 		}
 		if mutate {
-			kopf.OnMutate(r, own.selector(), deny, kopf.ID("freeze"), kopf.Subresource("*"))
+			kopf.OnMutate(r, own.selector(), deny, kopf.ID("freeze"), kopf.Webhook{Subresource: "*"})
 		} else {
-			kopf.OnValidate(r, own.selector(), deny, kopf.ID("freeze"), kopf.Subresource("*"))
+			kopf.OnValidate(r, own.selector(), deny, kopf.ID("freeze"), kopf.Webhook{Subresource: "*"})
 		}
 		kopf.OnCreate(r, own.selector(), func(_ context.Context, c *change) error {
 			c.Result = "made"

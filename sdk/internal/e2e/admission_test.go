@@ -126,14 +126,14 @@ func TestAdmission_DenyWarnMutate(t *testing.T) {
 				return kopf.AdmissionError{Message: "not this phase"}
 			}
 			return nil
-		}, kopf.ID("status"), kopf.Subresource("status"))
+		}, kopf.ID("status"), kopf.Webhook{Subresource: "status"})
 		kopf.OnValidate(r, own.selector(), func(_ context.Context, a *admission) error {
 			seen.add("keep", a)
 			if a.Object != nil || a.Old.Get("spec.field") == "kept" {
 				return kopf.AdmissionError{Message: "it is kept", Code: 403}
 			}
 			return nil
-		}, kopf.ID("keep"), kopf.Operations(kopf.OperationDelete))
+		}, kopf.ID("keep"), kopf.Webhook{Operations: []kopf.Operation{kopf.OperationDelete}})
 	}, withWebhooks(cluster))
 	op.WaitWebhooks(named(own, "probe", "x"))
 
@@ -227,8 +227,8 @@ func TestAdmission_WebhooksAfterTheOperator(t *testing.T) {
 	own := ownResource(cluster)
 	op := cluster.Run(func(r *kopf.Registry) {
 		check := func(_ context.Context, a *admission) error { return nil }
-		kopf.OnValidate(r, own.selector(), check, kopf.ID("strict"), kopf.Persistent(), kopf.Labels{"strict": kopf.Present})
-		kopf.OnValidate(r, own.selector(), check, kopf.ID("lenient"), kopf.Persistent(), kopf.IgnoreFailures())
+		kopf.OnValidate(r, own.selector(), check, kopf.ID("strict"), kopf.Webhook{KeepOnExit: true}, kopf.Labels{"strict": kopf.Present})
+		kopf.OnValidate(r, own.selector(), check, kopf.ID("lenient"), kopf.Webhook{KeepOnExit: true, IgnoreFailures: true})
 		kopf.OnValidate(r, own.selector(), check, kopf.ID("passing"))
 		kopf.OnMutate(r, own.selector(), check, kopf.ID("mutating"))
 	}, withWebhooks(cluster))
@@ -324,7 +324,7 @@ func TestAdmission_FollowsTheConfigFile(t *testing.T) {
 	}
 	write(webhook.ClientConfig{URL: "https://127.0.0.1:1/one"})
 	op := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnValidate(r, own.selector(), func(context.Context, *admission) error { return nil }, kopf.ID("check"), kopf.IgnoreFailures())
+		kopf.OnValidate(r, own.selector(), func(context.Context, *admission) error { return nil }, kopf.ID("check"), kopf.Webhook{IgnoreFailures: true})
 	}, withWebhooks(cluster), func(o *kopf.Operator) {
 		o.Settings.Admission.Server = &webhook.Server{ConfigFile: path}
 	})

@@ -152,7 +152,7 @@ func TestDaemon_StuckOneIsAbandonedAfterTimeout(t *testing.T) {
 			<-release
 			ended.Store(true)
 			return nil
-		}, kopf.ID("d"), kopf.CancellationBackoff(300*time.Millisecond), kopf.CancellationTimeout(50*time.Millisecond))
+		}, kopf.ID("d"), kopf.Cancellation{Backoff: 300 * time.Millisecond, Timeout: 50 * time.Millisecond})
 	})
 	x := cluster.Create(example("x"))
 	op.WaitLog("Daemon 'd' is invoked.")
@@ -170,7 +170,7 @@ func TestDaemon_StuckOneIsAbandonedAfterTimeout(t *testing.T) {
 func TestDaemon_EndsWithForceDeletedObject(t *testing.T) {
 	cluster, r := newCluster(t), newRunCounts()
 	op := cluster.Run(func(reg *kopf.Registry) {
-		kopf.Daemon(reg, kexes, r.daemon("d", 50*time.Millisecond), kopf.ID("d"), kopf.CancellationBackoff(time.Minute))
+		kopf.Daemon(reg, kexes, r.daemon("d", 50*time.Millisecond), kopf.ID("d"), kopf.Cancellation{Backoff: time.Minute})
 	})
 	x := cluster.Create(example("x"))
 	r.wait(cluster, "d x", 1, 1)

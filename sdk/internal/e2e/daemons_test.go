@@ -204,7 +204,7 @@ func TestDaemon_OneAtATimeWhileFilterFlaps(t *testing.T) {
 	op := cluster.Run(func(reg *kopf.Registry) {
 		// The daemon takes longer to stop than the label to change.
 		kopf.Daemon(reg, kexes, r.daemon("d", 20*time.Millisecond), kopf.ID("d"), kopf.Labels{"on": "yes"},
-			kopf.CancellationBackoff(time.Hour))
+			kopf.Cancellation{Backoff: time.Hour})
 	})
 	x := cluster.Create(example("x"))
 	phases(op, "x", inspect.StateIgnored, "d=filtered")

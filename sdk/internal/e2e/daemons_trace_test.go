@@ -41,7 +41,7 @@ func (x *examples) daemons(r *kopf.Registry) {
 			d.Logger.Info(fmt.Sprintf("=> Ping from an async daemon: field='%v'", d.Object().Get("spec.field")))
 		}
 		return ctx.Err()
-	}, kopf.ID(forcefully), kopf.CancellationBackoff(time.Second), kopf.CancellationTimeout(10*time.Second))
+	}, kopf.ID(forcefully), kopf.Cancellation{Backoff: time.Second, Timeout: 10 * time.Second})
 }
 
 // differences are the intended differences from the recorded lines. An empty line is left out.

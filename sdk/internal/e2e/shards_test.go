@@ -22,10 +22,10 @@ import (
 const manyShards = 16
 
 // sharded makes an operator one of the replicas in the namespace of the test.
-func sharded(cluster *kopftest.Cluster, identity string, key kopf.ShardKey) func(*kopf.Operator) {
+func sharded(cluster *kopftest.Cluster, identity string, byNamespace bool) func(*kopf.Operator) {
 	return func(o *kopf.Operator) {
 		o.Settings.Scaling = kopf.ScalingSettings{
-			Shards: manyShards, ShardKey: key, LeaseName: "replicas", LeaseNamespace: cluster.Namespace, Identity: identity,
+			Shards: manyShards, ShardByNamespace: byNamespace, LeaseName: "replicas", LeaseNamespace: cluster.Namespace, Identity: identity,
 			LeaseDuration: 10 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 300 * time.Millisecond,
 		}
 	}
@@ -58,7 +58,7 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 	begin := func() {
 		started++
 		name := fmt.Sprint("replica-", started)
-		running[name] = cluster.Run(noted.register(name, 0), sharded(cluster, name, kopf.ShardByUID))
+		running[name] = cluster.Run(noted.register(name, 0), sharded(cluster, name, false))
 	}
 	for range 4 {
 		begin()
@@ -160,9 +160,9 @@ func checkSpread(t *testing.T, all []shardCall, replicas int) map[string]int {
 
 func TestShards_GracefulExitHandsOverAtOnce(t *testing.T) {
 	cluster, noted := newCluster(t), &shardCalls{}
-	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID), longLeases)
+	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", false), longLeases)
 	owns(first, manyShards)
-	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID), longLeases)
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", false), longLeases)
 	owns(first, manyShards/2)
 	owns(second, manyShards/2)
 	first.Stop()
@@ -183,11 +183,11 @@ func TestShards_RunningHandlerDelaysHandover(t *testing.T) {
 			<-release // whatever its context says
 			return nil
 		}, kopf.ID("c"))
-	}, sharded(cluster, "first", kopf.ShardByUID), longLeases)
+	}, sharded(cluster, "first", false), longLeases)
 	owns(first, manyShards)
 	x := cluster.Create(plain.of(example("x")))
 	uid := <-entered
-	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID), longLeases)
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", false), longLeases)
 	owns(first, manyShards/2)
 	shard := shards.Division{Shards: manyShards, Key: shards.ByUID}.Of(&object.Object{UID: uid})
 	keeps := slices.Contains(first.Inspect().Operator.Shards.Own, shard)
@@ -213,7 +213,7 @@ func TestShards_LeaseTakenByHandStopsTheShard(t *testing.T) {
 			reasons <- d.StopReason()
 			return nil
 		}, kopf.ID("daemon"))
-	}, sharded(cluster, "only", kopf.ShardByUID))
+	}, sharded(cluster, "only", false))
 	owns(op, manyShards)
 	x := cluster.Create(plain.of(example("x")))
 	r.wait(cluster, "daemon", 1, 1)
@@ -235,21 +235,21 @@ func TestShards_IndexOfHandledResourceIsRefused(t *testing.T) {
 		b.register(r, plains)
 		kopf.OnCreate(r, plains, func(context.Context, *change) error { return nil }, kopf.ID("c"))
 	}
-	err := cluster.RunError(register, sharded(cluster, "one", kopf.ShardByUID))
+	err := cluster.RunError(register, sharded(cluster, "one", false))
 	if !strings.Contains(err.Error(), "use --shard-key=namespace") {
 		t.Error(err)
 	}
 	cluster.Create(plain.of(withField("x", "v")))
-	op := cluster.Run(register, sharded(cluster, "one", kopf.ShardByNamespace), longLeases)
+	op := cluster.Run(register, sharded(cluster, "one", true), longLeases)
 	owns(op, manyShards)
 	b.waitContent(cluster, "v: x")
 }
 
 func TestShards_ReplicaWithOtherShardCountWaits(t *testing.T) {
 	cluster, noted := newCluster(t), &shardCalls{}
-	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", kopf.ShardByUID), longLeases)
+	first := cluster.Run(noted.register("first", 0), sharded(cluster, "first", false), longLeases)
 	owns(first, manyShards)
-	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", kopf.ShardByUID), longLeases, func(o *kopf.Operator) {
+	second := cluster.Run(noted.register("second", 0), sharded(cluster, "second", false), longLeases, func(o *kopf.Operator) {
 		o.Settings.Scaling.Shards = 3
 	})
 	second.WaitLog("Other replicas divide the objects into another number of shards")

@@ -157,6 +157,6 @@ func (w *webhooks) warnOfGap() {
 	}
 	if len(ids) > 0 {
 		w.deps.logger.Warn("While the operator restarts, objects are admitted without asking "+strings.Join(ids, ", ")+
-			", since it removes their webhooks at its exit; kopf.Persistent() keeps them", observe.EventKey, observe.LogWebhookGap)
+			", since it removes their webhooks at its exit; kopf.Webhook{KeepOnExit: true} keeps them", observe.EventKey, observe.LogWebhookGap)
 	}
 }

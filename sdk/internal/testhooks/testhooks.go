@@ -39,6 +39,12 @@ var (
 	// serves. The function receives the *kopf.Settings before and after the startup handlers.
 	PutUnderTest func(operator any, managed string, settled func(settings any))
 
+	// NewPatch returns an empty *kopf.Patch of a *kopf.Object, which may be nil.
+	NewPatch func(body any) any
+
+	// FillIn replaces the zero values of a *kopf.Settings by their defaults, as startup handlers get them.
+	FillIn func(settings any)
+
 	// HandlersOf returns the handlers of a *kopf.Registry.
 	HandlersOf func(registry any) *handlers.Registry
 )

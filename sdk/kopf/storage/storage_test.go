@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/storage"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 type tree = map[string]any
@@ -85,7 +86,7 @@ func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 			if got, err := s.Fetch(ctx, body, "create"); got != nil || err != nil {
 				t.Fatalf("of nothing: got %v, %v", got, err)
 			}
-			p := kopf.NewPatch(body)
+			p := kopftest.NewPatch(body)
 			if err := s.Store(ctx, body, "create", record, p); err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +103,7 @@ func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 
-			p = kopf.NewPatch(body)
+			p = kopftest.NewPatch(body)
 			if err := s.Touch(ctx, body, "now", p); err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +126,7 @@ func TestProgressStorage_FetchReturnsWhatWasStored(t *testing.T) {
 			}
 
 			body = view(t, touched)
-			p = kopf.NewPatch(body)
+			p = kopftest.NewPatch(body)
 			if err := errors.Join(s.Touch(ctx, body, "", p), s.Purge(ctx, body, "create", p)); err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +158,7 @@ func TestDiffBaseStorage_FetchReturnsWhatWasStored(t *testing.T) {
 				t.Fatalf("of nothing: got %v, %v", got, err)
 			}
 			essence := tree{"metadata": tree{"labels": tree{"l": "v"}}, "spec": tree{"size": 3.0}, "status": tree{"asked": "for"}}
-			p := kopf.NewPatch(body)
+			p := kopftest.NewPatch(body)
 			if err := s.Store(ctx, body, essence, p); err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +242,7 @@ func TestMultiProgress_FailsWhenOneStorageFails(t *testing.T) {
 	if _, err := s.Fetch(t.Context(), body, "create"); !errors.Is(err, errForeign) {
 		t.Errorf("got %v", err)
 	}
-	err := s.Store(t.Context(), body, "create", record, kopf.NewPatch(body))
+	err := s.Store(t.Context(), body, "create", record, kopftest.NewPatch(body))
 	if !errors.Is(err, errForeign) || !strings.Contains(err.Error(), "storage 2 of 2") {
 		t.Errorf("got %v", err)
 	}

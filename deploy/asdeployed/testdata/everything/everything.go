@@ -14,8 +14,8 @@ func Register(r *kopf.Registry) {
 	leaderelection.Register(r)
 	kex := kopf.Resource("kopf.dev/v1", "kopfexamples")
 	kopf.OnCreate(r, kex, create)
-	kopf.OnValidate(r, kex, validate, kopf.IgnoreFailures())
-	kopf.OnMutate(r, kex, mutate, kopf.IgnoreFailures())
+	kopf.OnValidate(r, kex, validate, kopf.Webhook{IgnoreFailures: true})
+	kopf.OnMutate(r, kex, mutate, kopf.Webhook{IgnoreFailures: true})
 }
 
 func create(context.Context, *kopf.Change[kopf.Object]) error { return nil }

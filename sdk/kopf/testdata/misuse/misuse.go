@@ -39,7 +39,7 @@ func Register(r *kopf.Registry) {
 	kopf.OnEvent(r, kex, event, kopf.ErrorsIgnored)                             // want: missing method event
 	kopf.OnValidate(r, kex, review, kopf.Attempts(3))                           // want: missing method admission
 	kopf.OnValidate(r, kex, review, kopf.ErrorsIgnored)                         // want: missing method admission
-	kopf.OnCreate(r, kex, create, kopf.SideEffects())                           // want: missing method create
+	kopf.OnCreate(r, kex, create, kopf.Webhook{SideEffects: true})              // want: missing method create
 	kopf.OnUpdate(r, kex, create, kopf.When(isBig))                             // want: does not match
 	kopf.OnField(r, kex, create)                                                // want: not enough arguments
 	kopf.NewIndex(r, kex, index, kopf.To("x"))                                  // want: missing method index
