@@ -64,7 +64,7 @@ func Example_register() {
 
 	var r kopf.Registry
 	register(&r)
-	for _, h := range r.Handlers() {
+	for _, h := range kopftest.Handlers(&r) {
 		fmt.Println(h.Kind, h.ID, "of", h.Selector)
 	}
 	fmt.Println("mistakes:", r.Err())

@@ -18,20 +18,17 @@ import (
 // and must not be changed while an operator runs it.
 type Registry struct {
 	registry handlers.Registry
-	handlers []Handler
+	handlers []registration
 	errs     []error
 }
-
-// Handlers returns a description of each registered handler, for tests and tools.
-func (r *Registry) Handlers() []Handler { return append([]Handler(nil), r.handlers...) }
 
 // Err returns all mistakes in the registrations so far, each with its file and line, or nil. An
 // operator with mistakes does not start.
 func (r *Registry) Err() error { return errors.Join(r.errs...) }
 
-// Handler describes a registered handler: see [Registry.Handlers].
-type Handler struct {
-	ID       string   // including the field, if there is one: "resize/spec.size"
+// registration describes a handler for the messages about clashes with other handlers.
+type registration struct {
+	ID       string   // id with the field, if there is one: "resize/spec.size"
 	Kind     string   // "create", "field", "event", ...
 	Selector Selector // empty for activities
 	Source   string   // folder/file:line of the registration
@@ -87,7 +84,7 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 			fail("index %q is already registered at %s with other types of keys or values", h.ID, r.handlers[i].Source)
 		}
 	}
-	r.handlers = append(r.handlers, Handler{ID: h.ID, Kind: string(family), Selector: sel, Source: shortSource(file, line)})
+	r.handlers = append(r.handlers, registration{ID: h.ID, Kind: string(family), Selector: sel, Source: shortSource(file, line)})
 	r.registry.Add(&h)
 	return h.ID
 }
