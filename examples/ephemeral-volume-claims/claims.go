@@ -71,7 +71,7 @@ func resize(ctx context.Context, c *kopf.Change[Claim]) error {
 func relabel(ctx context.Context, c *kopf.FieldChange[map[string]string]) error {
 	labels := map[string]any{}
 	for _, change := range c.Diff {
-		if keys := change.Keys(); len(keys) == 1 {
+		if keys := change.Path.Keys(); len(keys) == 1 {
 			labels[keys[0]] = change.New // nil removes it
 			continue
 		}

@@ -248,7 +248,7 @@ func TestDiff_UnderSelectsByPath(t *testing.T) {
 	if got := d.Under("spec"); len(got) != 3 {
 		t.Errorf("got %v", got)
 	}
-	if got := d.Under("metadata.labels"); len(got) != 1 || got[0].Keys()[2] != "a.b/c" {
+	if got := d.Under("metadata.labels"); len(got) != 1 || got[0].Path.Keys()[2] != "a.b/c" {
 		t.Errorf("got %v", got)
 	}
 	if got := d.Under(""); len(got) != len(d) {

@@ -18,10 +18,6 @@ type DiffItem struct {
 	Old, New any
 }
 
-// Keys returns the elements of the path without brackets, such as the name of a label. It
-// returns nothing for the whole object or for the field itself.
-func (i DiffItem) Keys() []string { return i.Path.Keys() }
-
 // Under returns the differences at a path and below it. Their paths stay as they are.
 func (d Diff) Under(path Path) Diff {
 	if path == "" {
