@@ -19,14 +19,14 @@ type shown struct {
 
 // after returns the object after an event about it, and whether readers should see that at once. Without an event, only
 // its state may have changed. Readers keep the object before the event: its slices do not change.
-func (before shown) after(event Event, now time.Time) (o shown, publish bool) {
-	o, publish = before, true
-	own := slices.IndexFunc(before.Handlers, isOrphan)
+func (o shown) after(event Event, now time.Time) (after shown, publish bool) {
+	publish = true
+	own := slices.IndexFunc(o.Handlers, isOrphan)
 	if own < 0 {
-		own = len(before.Handlers)
+		own = len(o.Handlers)
 	}
-	o.Handlers = slices.Clone(before.Handlers[:own])
-	orphans := before.Handlers[own:] // last, and not among those of the other steps
+	orphans := o.Handlers[own:] // last, and not among those of the other steps
+	o.Handlers = slices.Clone(o.Handlers[:own])
 	switch e := event.(type) {
 	case EventDispatched:
 		o.see(e.Subject.Object, now)
