@@ -98,6 +98,8 @@ type Progress struct {
 	// Elapsed is how long the step has taken so far. Steps without a count are reported again
 	// each second. It is 0 for most steps of embedded clusters.
 	Elapsed time.Duration
+	// Remaining is the estimated time until the end of PhaseCompile. It is 0 in other phases.
+	Remaining time.Duration
 	// Message is a sentence for a person, without a full stop.
 	Message string
 }

@@ -15,6 +15,6 @@ func Prepare(ctx context.Context, o Options) (string, error) {
 // findProgram finds the program of the control plane, or builds it.
 func findProgram(ctx context.Context, o Options) (string, error) {
 	return binary.Find(ctx, func(p binary.Progress) {
-		o.report(Progress{Phase: Phase(p.Step), Done: p.Done, Total: p.Total, Message: p.Message})
+		o.report(Progress{Phase: Phase(p.Step), Done: p.Done, Total: p.Total, Remaining: p.Remaining, Message: p.Message})
 	})
 }

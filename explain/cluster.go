@@ -12,7 +12,7 @@ import (
 func ClusterProgress(c runner.Cluster) string {
 	switch {
 	case c.Phase == runner.ClusterBuilding && c.Total > 0:
-		return fmt.Sprintf("%d of %d packages, only the first time", c.Done, c.Total)
+		return Packages(c)
 	case c.Phase == runner.ClusterReady || c.Phase == runner.ClusterNone:
 		return ""
 	case c.Total > 0:
@@ -21,6 +21,23 @@ func ClusterProgress(c runner.Cluster) string {
 		return fmt.Sprintf("%s, %d s", c.Message, int(c.Elapsed.Seconds()))
 	}
 	return c.Message
+}
+
+// Packages says how many packages of the control plane are compiled, and how long the rest takes.
+func Packages(c runner.Cluster) string {
+	text := fmt.Sprintf("%d of %d packages", c.Done, c.Total)
+	if c.Remaining > 0 {
+		text += ", " + TimeLeft(c.Remaining)
+	}
+	return text + ", first time only"
+}
+
+// TimeLeft returns an estimated time in minutes, such as "~9 min left".
+func TimeLeft(d time.Duration) string {
+	if d < time.Minute {
+		return "<1 min left"
+	}
+	return fmt.Sprintf("~%d min left", int(d.Round(time.Minute).Minutes()))
 }
 
 // ClusterWord returns the word for the cluster: ready only as long as it answers.

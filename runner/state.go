@@ -147,6 +147,7 @@ type Cluster struct {
 	Done, Total int
 	Message     string        // the current step
 	Elapsed     time.Duration // how long it has taken so far, if that is known
+	Remaining   time.Duration // the estimated time until the end of ClusterBuilding; 0 if unknown
 	Error       string        // the reason of ClusterFailed or ClusterGone
 
 	// Ended is closed when the cluster's process has exited; it can be opened again with

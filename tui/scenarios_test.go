@@ -105,7 +105,7 @@ func clusterCompiling(now time.Time) *runner.State {
 	return &runner.State{
 		Revision: 1, Packages: []string{"example.com/claims/handlers"}, Dir: "/home/me/claims",
 		Build:   runner.Build{Phase: runner.BuildBuilding, Started: now.Add(-3 * time.Second)},
-		Cluster: runner.Cluster{Phase: runner.ClusterBuilding, Provider: "embedded", Done: 412, Total: 1204, Message: "compiling the control plane"},
+		Cluster: runner.Cluster{Phase: runner.ClusterBuilding, Provider: "embedded", Done: 412, Total: 1204, Remaining: 9 * time.Minute, Message: "compiling the control plane"},
 		Process: runner.Process{Phase: runner.ProcessNone},
 	}
 }

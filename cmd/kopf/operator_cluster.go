@@ -187,7 +187,9 @@ var clusterPhases = map[devcluster.Phase]runner.ClusterPhase{
 
 // progressOf converts a step of opening a cluster for the workbench.
 func progressOf(p devcluster.Progress) runner.Cluster {
-	return runner.Cluster{Phase: clusterPhases[p.Phase], Done: p.Done, Total: p.Total, Message: p.Message, Elapsed: p.Elapsed}
+	return runner.Cluster{
+		Phase: clusterPhases[p.Phase], Done: p.Done, Total: p.Total, Message: p.Message, Elapsed: p.Elapsed, Remaining: p.Remaining,
+	}
 }
 
 // describe returns a line about the cluster.

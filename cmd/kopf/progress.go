@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -70,6 +71,8 @@ func progressText(p devcluster.Progress) string {
 		return fmt.Sprintf("%s %s %d of %d MB", message, progressBar(p.Done, p.Total), p.Done, p.Total)
 	case p.Phase == devcluster.PhasePull && p.Total > 0:
 		return fmt.Sprintf("%s (%d of %d MB)", message, p.Done, p.Total)
+	case p.Total > 0 && p.Remaining > 0:
+		return fmt.Sprintf("%s (%d of %d, %s)", message, p.Done, p.Total, explain.TimeLeft(p.Remaining))
 	case p.Total > 0:
 		return fmt.Sprintf("%s (%d of %d)", message, p.Done, p.Total)
 	case p.Elapsed >= time.Second:

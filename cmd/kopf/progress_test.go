@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/devcluster"
 )
@@ -20,6 +21,19 @@ func TestProgressLine_PrintsTenthsOutsideTerminal(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != 12 || lines[0] != "compiling (0 of 100)" || lines[10] != "compiling (100 of 100)" || lines[11] != "starting" {
 		t.Errorf("got %q", lines)
+	}
+}
+
+func TestProgressText_SaysTheRemainingTime(t *testing.T) {
+	for left, want := range map[time.Duration]string{
+		0:                              "compiling (3 of 9)",
+		time.Second:                    "compiling (3 of 9, <1 min left)",
+		9*time.Minute + 20*time.Second: "compiling (3 of 9, ~9 min left)",
+	} {
+		p := devcluster.Progress{Phase: devcluster.PhaseCompile, Done: 3, Total: 9, Remaining: left, Message: "compiling"}
+		if got := progressText(p); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 

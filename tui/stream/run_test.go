@@ -116,11 +116,11 @@ func TestRun_WritesEachStepOfTheStart(t *testing.T) {
 		s.change(runs())
 	})
 	expect(t, got,
-		"12:00:00  cluster   compiling  compiling, 0 of 1000 packages, only the first time",
-		"12:00:00  cluster   compiling  compiling, 100 of 1000 packages, only the first time",
-		"12:00:00  cluster   compiling  compiling, 200 of 1000 packages, only the first time",
-		"12:00:00  cluster   compiling  compiling, 300 of 1000 packages, only the first time",
-		"12:00:00  cluster   compiling  compiling, 400 of 1000 packages, only the first time",
+		"12:00:00  cluster   compiling  compiling, 0 of 1000 packages, first time only",
+		"12:00:00  cluster   compiling  compiling, 100 of 1000 packages, first time only",
+		"12:00:00  cluster   compiling  compiling, 200 of 1000 packages, first time only",
+		"12:00:00  cluster   compiling  compiling, 300 of 1000 packages, first time only",
+		"12:00:00  cluster   compiling  compiling, 400 of 1000 packages, first time only",
 		"12:00:00  cluster   ready      embedded dev v1.37.1 https://127.0.0.1:41877 (no Docker)",
 		"12:00:00  build     building",
 		"12:00:00  build     built      in 780ms",

@@ -24,7 +24,7 @@ func (p *printer) clusterEntries(s *runner.State) []entry {
 	case runner.ClusterBuilding:
 		e.What = c.Message
 		if c.Total > 0 {
-			e.What = fmt.Sprintf("%s, %d of %d packages, only the first time", c.Message, c.Done, c.Total)
+			e.What = c.Message + ", " + explain.Packages(c)
 			key += fmt.Sprint(c.Done * progressSteps / c.Total)
 		}
 		e.What = strings.TrimPrefix(e.What, ", ")

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"time"
 
 	"golang.org/x/mod/modfile"
 
@@ -16,6 +18,7 @@ import (
 type builder struct {
 	source source
 	report func(Progress)
+	now    func() time.Time
 	// tmp is the folder for temporary files of the go command, which may leave some behind.
 	tmp string
 }
@@ -82,8 +85,12 @@ func (b builder) download(ctx context.Context) (dir string, err error) {
 }
 
 func (b builder) compile(ctx context.Context, dir string, flags []string, out string, p plan) error {
-	done := p.cached
-	b.report(Progress{Step: StepCompile, Done: done, Total: p.total, Message: "compiling the control plane"})
+	done, began := p.cached, b.now()
+	report := func(message string) {
+		left := remaining(b.now().Sub(began), done-p.cached, p.total-p.cached, runtime.GOMAXPROCS(0))
+		b.report(Progress{Step: StepCompile, Done: done, Total: p.total, Remaining: left, Message: message})
+	}
+	report("compiling the control plane")
 	args := append([]string{"build", "-v", "-o", out}, flags...)
 	_, err := b.goCommand(ctx, dir, func(line string) bool {
 		if !p.pending[line] {
@@ -91,7 +98,7 @@ func (b builder) compile(ctx context.Context, dir string, flags []string, out st
 		}
 		delete(p.pending, line)
 		// -v names a package when its compilation starts.
-		b.report(Progress{Step: StepCompile, Done: done, Total: p.total, Message: "compiling " + line})
+		report("compiling " + line)
 		done++
 		if line == p.main {
 			b.report(Progress{Step: StepLink, Done: p.total, Total: p.total, Message: "linking the control plane"})

@@ -107,7 +107,7 @@ func TestFind_BuildsCheckoutOnce(t *testing.T) {
 	done := 0
 	for _, s := range steps {
 		if s.Step == StepCompile {
-			if s.Done < done || s.Done > s.Total {
+			if s.Done < done || s.Done > s.Total || s.Remaining <= 0 {
 				t.Errorf("%+v comes after %d", s, done)
 			}
 			done = s.Done

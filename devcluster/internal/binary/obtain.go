@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"github.com/kopf-dev/kopf/sdk/printable"
@@ -13,7 +14,7 @@ import (
 // obtain writes the program of the key to a file. That of a released version is fetched from the release, or else from
 // a module proxy. If neither has it, or in a checkout, the program is built from its source.
 func (f finder) obtain(ctx context.Context, key, tmp, out string) error {
-	b := builder{source: f.source, report: f.report, tmp: tmp}
+	b := builder{source: f.source, report: f.report, now: time.Now, tmp: tmp}
 	if f.source.dir != "" {
 		return b.build(ctx, out)
 	}

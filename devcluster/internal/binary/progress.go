@@ -1,5 +1,7 @@
 package binary
 
+import "time"
+
 // The steps on the way to a program, in order.
 const (
 	StepWait     = "wait"
@@ -14,5 +16,7 @@ type Progress struct {
 	Step string
 	// Done and Total count megabytes, modules or packages. Total is 0 if it is unknown.
 	Done, Total int
-	Message     string
+	// Remaining is the estimated time until the end of StepCompile. It is 0 in other steps.
+	Remaining time.Duration
+	Message   string
 }
