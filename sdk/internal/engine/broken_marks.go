@@ -52,6 +52,6 @@ func (c *cycle) setBrokenAside() {
 		return
 	}
 	for _, mark := range c.broken {
-		mark.SetAside(c.tree, c.ownPatch)
+		mark.SetAside(c.tree, c.writes.own)
 	}
 }

@@ -58,7 +58,7 @@ func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
 	if progress, err = progress.WithOutcomes(outcomes, c.deps.now()); err != nil {
 		return nil, err
 	}
-	if err := progress.Store(c.stored, c.progress, c.ownPatch); err != nil {
+	if err := progress.Store(c.stored, c.progress, c.writes.own); err != nil {
 		return nil, fmt.Errorf("record the progress: %w", err)
 	}
 	c.deliverResults(outcomes)
@@ -104,7 +104,7 @@ func (c *cycle) readProgress(selected []*handlers.Handler) (progress state.Progr
 		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
 	}
 	if len(progress.Extras()) > 0 {
-		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
+		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.writes.own); err != nil {
 			return progress, superseded, fmt.Errorf("purge the progress of a superseded cause: %w", err)
 		}
 	}

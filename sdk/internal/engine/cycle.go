@@ -9,7 +9,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -50,14 +49,10 @@ type cycle struct {
 
 	subRecords map[string]state.Record // of the sub-handlers whose parents were called
 
-	patch    *patch.Patch   // what handlers change; in the end with the operator's own changes
-	ownPatch *patch.Patch   // what the operator records: progress, last-handled state, finalizer
-	outcomes []string       // ids of the handlers whose outcomes the patches have
+	writes   writes         // the changes by handlers, and the operator's own: progress, last-handled state, finalizer
 	done     []string       // ids of those that are done, for this cause
 	behind   bool           // the last-handled state is an earlier one: an update follows
 	patched  *object.Object // the version that the patch made; nil if it made none
-	guarded  bool           // the first request for the status is guarded too: see [requester.guard]
-	finished bool           // nothing is left to do for the cause
 	recorded bool           // nothing was left to do for an earlier cause, which is recorded by now
 	gone     bool           // the object was deleted meanwhile
 	answered bool           // the object is the answer to the operator's own patch, which no event has brought
@@ -80,10 +75,10 @@ func (c *cycle) decode(ctx context.Context) (err error) {
 	if c.tree, err = c.object.Tree(); err != nil {
 		return fmt.Errorf("decode the object: %w", err)
 	}
-	c.stored = c.memory.unrecorded.overlay(c.memory.annotations.overlay(c.tree))
+	c.stored = c.memory.outbox.overlay(c.tree)
 	bound := c.object
-	if len(c.memory.annotations.unwritten) > 0 || c.memory.unrecorded != nil {
-		bound = nil // only the tree has the unwritten annotations
+	if !c.memory.outbox.empty() {
+		bound = nil // only the tree has what is not written
 	}
 	c.bind = func(object *object.Object) {
 		c.progress = bindProgress(ctx, c.deps.settings.Progress, object)
@@ -109,7 +104,7 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 	return &attempt{
 		subject: subject,
 		call: &handlers.Call{
-			Cause: cause, Handler: h, Patch: c.patch, Memo: c.memory.memo,
+			Cause: cause, Handler: h, Patch: c.writes.handlers, Memo: c.memory.memo,
 			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
 		},
 		backoff: c.deps.settings.DefaultBackoff, slot: &c.slot,

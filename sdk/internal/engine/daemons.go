@@ -172,7 +172,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 			return
 		case isFenced(err) && !last:
 			return // with its next call
-		case isHopeless(err, 0), isRefused(err):
+		case dropsAll(err):
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
@@ -200,7 +200,7 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 		}
 		remaining, err := d.sendOnce(ctx, task, version, unsent)
 		switch {
-		case isHopeless(err, 0), isRefused(err):
+		case dropsAll(err):
 			return err
 		case err != nil:
 			if remaining != nil {

@@ -129,7 +129,7 @@ func (c *cycle) finishAgain() error {
 	for _, f := range c.again.failures {
 		c.logger.Info("Handler '"+f.Handler+"' is not for this object anymore; forgetting its failure", observe.EventKey, observe.LogFailureForgotten)
 	}
-	c.finished = true
+	c.writes.finished = true
 	return c.recordFailures(state.Progress{}.WithPurpose(string(c.cause.Reason)))
 }
 
@@ -143,7 +143,7 @@ func (c *cycle) markAgain() error {
 			continue
 		}
 		f.Again = true
-		if err := c.deps.failures.Store(c.stored, f, c.ownPatch); err != nil {
+		if err := c.deps.failures.Store(c.stored, f, c.writes.own); err != nil {
 			return err
 		}
 	}
@@ -166,7 +166,7 @@ func (c *cycle) recordFailures(progress state.Progress) error {
 		switch {
 		case has(f.Handler):
 		case c.isObsolete(&f, progress):
-			c.deps.failures.Remove(c.stored, f.Handler, c.ownPatch)
+			c.deps.failures.Remove(c.stored, f.Handler, c.writes.own)
 		case c.again != nil && slices.ContainsFunc(c.again.later, func(l state.Failure) bool { return l.Handler == f.Handler }):
 			f.Again = true
 			failed = append(failed, f)
@@ -185,7 +185,7 @@ func (c *cycle) recordFailures(progress state.Progress) error {
 			observe.EventKey, observe.LogFinalizerKept)
 	}
 	for _, f := range failed {
-		if err := c.deps.failures.Store(c.stored, f, c.ownPatch); err != nil {
+		if err := c.deps.failures.Store(c.stored, f, c.writes.own); err != nil {
 			return err
 		}
 	}
@@ -213,7 +213,7 @@ func (c *cycle) keeper(failures []state.Failure) *state.Failure {
 // forgetFailures removes the failures from an object that is about to go.
 func (c *cycle) forgetFailures() {
 	for _, f := range c.failures {
-		c.deps.failures.Remove(c.stored, f.Handler, c.ownPatch)
+		c.deps.failures.Remove(c.stored, f.Handler, c.writes.own)
 	}
 	c.failures = nil
 	c.noteFailed()

@@ -10,7 +10,7 @@ import (
 func (c *cycle) addFinalizer() {
 	if c.event != watch.Deleted && !c.cause.Deleted && !c.hasFinalizer && c.served.handlers.RequiresFinalizer(c.cause) {
 		c.logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
-		state.AddFinalizer(c.ownPatch, c.deps.settings.Finalizer)
+		state.AddFinalizer(c.writes.own, c.deps.settings.Finalizer)
 		c.finalizer = finalizerAdded
 	}
 	c.memory.hasFinalizer.Store(c.hasFinalizer)
@@ -44,6 +44,6 @@ func (c *cycle) removeFinalizerAfterDeletion() {
 }
 
 func (c *cycle) removeFinalizer() {
-	state.RemoveFinalizer(c.ownPatch, c.deps.settings.Finalizer)
+	state.RemoveFinalizer(c.writes.own, c.deps.settings.Finalizer)
 	c.finalizer = finalizerRemoved
 }

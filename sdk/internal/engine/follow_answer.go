@@ -74,12 +74,11 @@ func (c *cycle) leavesNothing(answer *object.Object) bool {
 	switch {
 	case set.Has(handlers.Watching), set.Has(handlers.Spawning), bindsDiffBase(c.deps.settings.DiffBase):
 		return false // they need each version; a user's storage may look at all of it
-	case !c.finished, c.patched != answer, c.behind, c.event == watch.Deleted, c.object.Deleting, c.memory.retry.Load() != nil,
-		c.memory.unrecorded != nil, len(c.memory.annotations.unwritten) > 0,
-		len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):
+	case !c.writes.finished, c.patched != answer, c.behind, c.event == watch.Deleted, c.object.Deleting, c.memory.retry.Load() != nil,
+		!c.memory.outbox.empty(), len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):
 		return false
 	}
-	written := annotationsOf(c.ownPatch)
+	written := annotationsOf(c.writes.own)
 	return c.object.SameBut(answer, func(key string) bool {
 		_, own := written[key]
 		return own

@@ -36,11 +36,11 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 	}
 	c := &cycle{
 		deps: &deps{settings: &Settings{}}, served: newServedResource(registry, pods, false), batch: &queue.Batch{Events: make([]watch.Event, 1)},
-		memory: &memory{}, event: watch.Added, finished: true, ownPatch: patch.NewPatch(), logger: slog.New(slog.DiscardHandler),
+		memory: &memory{}, event: watch.Added, writes: writes{own: patch.NewPatch(), finished: true}, logger: slog.New(slog.DiscardHandler),
 		object:  version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
 		patched: version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),
 	}
-	c.ownPatch.Set(annotation("mark"), "x")
+	c.writes.own.Set(annotation("mark"), "x")
 	return c
 }
 
@@ -55,11 +55,11 @@ func TestAnswer_HandledWhereTheVersionMatters(t *testing.T) {
 		"a filter by annotations":   written(t, &handlers.Handler{ID: "x", Family: handlers.Delete, Annotations: map[string]handlers.Criterion{"a": one}}),
 		"a field of the status":     written(t, &handlers.Handler{ID: "x", Family: handlers.Field, Field: object.Path{"status", "fn"}}),
 		"another client's change":   with(written(t), func(c *cycle) { c.object = version(t, `{"metadata":{},"spec":{"f":2}}`) }),
-		"a change by a handler":     with(written(t), func(c *cycle) { c.ownPatch = patch.NewPatch() }),
+		"a change by a handler":     with(written(t), func(c *cycle) { c.writes.own = patch.NewPatch() }),
 		"a request to retry":        with(written(t), func(c *cycle) { c.memory.retryNow(newRetryRequest("")) }),
-		"a cause that is not done":  with(written(t), func(c *cycle) { c.finished = false }),
-		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.annotations.keep("a", "b") }),
-		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.unrecorded = new(unrecorded) }),
+		"a cause that is not done":  with(written(t), func(c *cycle) { c.writes.finished = false }),
+		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.outbox.park("a", "b") }),
+		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.outbox.put(writes{}) }),
 		"watch-event handlers":      written(t, &handlers.Handler{ID: "x", Family: handlers.Event}),
 		"a storage of the user's":   with(written(t), func(c *cycle) { c.deps.settings.DiffBase = boundStorage{} }),
 		"a deleted object":          with(written(t), func(c *cycle) { c.event = watch.Deleted }),

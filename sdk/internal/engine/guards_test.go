@@ -38,10 +38,11 @@ func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
 		{"new term, newer version", "8", 1, false},
 		{"new term, version without order", "x", 1, false},
 	} {
-		m := &memory{ledger: ledger{taken: "7"}, unrecorded: &unrecorded{}, handled: &handledStates{}}
-		m.annotations.unwritten = map[string]string{"a": "b"}
+		m := &memory{ledger: ledger{taken: "7"}, handled: &handledStates{}}
+		m.outbox.put(writes{})
+		m.outbox.park("a", "b")
 		m.enterTerm(c.term, object.Stub("v1", "Pod", "ns", "x", "uid", c.version))
-		if kept := m.unrecorded != nil; kept != c.kept || (m.handled != nil) != c.kept || (m.annotations.unwritten != nil) != c.kept {
+		if kept := m.outbox.held != nil; kept != c.kept || (m.handled != nil) != c.kept || (m.outbox.parked != nil) != c.kept {
 			t.Errorf("%s: kept is %t", c.name, kept)
 		}
 	}

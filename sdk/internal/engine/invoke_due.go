@@ -68,19 +68,19 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 
 // worthRecording reports whether handlers were called before the operator was asked to stop.
 func (c *cycle) worthRecording(err error, outcomes map[string]handlers.Outcome) bool {
-	return errors.Is(err, errStopping) && (len(outcomes) > 0 || !c.ownPatch.Empty())
+	return errors.Is(err, errStopping) && (len(outcomes) > 0 || !c.writes.own.Empty())
 }
 
 // deliverResults puts the results of handlers into the status.
 func (c *cycle) deliverResults(outcomes map[string]handlers.Outcome) {
-	if err := state.DeliverResults(outcomes, c.patch); err != nil {
+	if err := state.DeliverResults(outcomes, c.writes.handlers); err != nil {
 		c.logger.Error("Cannot store a result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
 }
 
 // noteOutcomes notes which handlers the patches of the cycle are about.
 func (c *cycle) noteOutcomes(outcomes map[string]handlers.Outcome) {
-	c.outcomes = append(c.outcomes, object.SortedKeys(outcomes)...)
+	c.writes.about = append(c.writes.about, object.SortedKeys(outcomes)...)
 	for id, out := range outcomes {
 		if out.Final {
 			c.done = append(c.done, id)
@@ -128,7 +128,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	if progress, err = progress.WithOutcomes(outcomes, c.deps.now()); err != nil {
 		return err
 	}
-	if err := progress.Store(c.stored, c.progress, c.ownPatch); err != nil {
+	if err := progress.Store(c.stored, c.progress, c.writes.own); err != nil {
 		return fmt.Errorf("record the progress of sub-handlers: %w", err)
 	}
 	c.keepSubRecords(progress)

@@ -24,7 +24,7 @@ func (c *cycle) readLastHandled() (old map[string]any, err error) {
 // storeLastHandled records the essence that the handlers have seen as the last-handled state.
 func (c *cycle) storeLastHandled() error {
 	if c.again != nil {
-		c.finished, c.memory.handled = true, nil // it was stored when the handlers failed
+		c.writes.finished, c.memory.handled = true, nil // it was stored when the handlers failed
 		return nil
 	}
 	raw, essence, err := c.lastHandledState()
@@ -34,6 +34,6 @@ func (c *cycle) storeLastHandled() error {
 	if c.behind || essence != nil && len(c.cause.Diff) > 0 || c.cause.Old == nil {
 		return c.recordHandled(raw, essence)
 	}
-	c.finished, c.memory.handled = true, nil
+	c.writes.finished, c.memory.handled = true, nil
 	return nil
 }

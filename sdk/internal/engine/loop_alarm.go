@@ -68,7 +68,7 @@ func (c *cycle) changedFields() []string {
 		return nil // what cannot be decoded is an error of the next cycle
 	}
 	defer c.patched.DropTree()
-	own := c.ownPatch.Tree()
+	own := c.writes.own.Tree()
 	var fields []string
 	for _, item := range object.ComputeDiff(c.tree, after) {
 		if !isServerField(item.Path) && !touches(own, item.Path) {

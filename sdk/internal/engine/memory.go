@@ -23,10 +23,9 @@ type memory struct {
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
 
 	term        int64          // the last term in which the object was handled
-	unrecorded  *unrecorded    // what the API server has not accepted yet; nil if there is nothing
+	outbox      outbox         // the changes that are still to be written
 	handled     *handledStates // of the handlers of the present cause; nil if none are done, or all
 	unfinished  bool           // there are records of a cause that is not finished
-	annotations annotationBudget
 	throttle    queue.Throttler
 	sleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for it
 	essenceHash uint64    // of the essence that idle timers saw last
@@ -71,13 +70,13 @@ func (m *memory) remaining(now time.Time) *queue.Next {
 
 // hasUnwritten reports whether the operator has done something for the object that it has not recorded yet.
 func (m *memory) hasUnwritten() bool {
-	return m != nil && (m.unrecorded != nil || len(m.annotations.unwritten) > 0)
+	return m != nil && !m.outbox.empty()
 }
 
 // startOver forgets what was done for the object, whose records were removed. Only the object's worker may use it,
 // between two cycles.
 func (m *memory) startOver() {
-	m.unrecorded, m.handled, m.annotations.unwritten = nil, nil, nil
+	m.outbox, m.handled = outbox{}, nil
 	m.unfinished, m.deletionHandled = false, false
 }
 

@@ -14,6 +14,6 @@ func (m *memory) enterTerm(term int64, obj *object.Object) {
 	}
 	m.term = term
 	if !m.ledger.knows(obj.ResourceVersion) {
-		m.unrecorded, m.handled, m.annotations.unwritten = nil, nil, nil
+		m.outbox, m.handled = outbox{}, nil
 	}
 }

@@ -41,7 +41,7 @@ func (c *cycle) next(changed bool) *queue.Next {
 	case checking && !changed && (!delayed || check < delay):
 		return &queue.Next{After: check}
 	case !delayed:
-		if c.patch.Empty() && c.changing {
+		if !changed && c.patched == nil && c.changing {
 			c.logger.Debug("Handling cycle is finished, waiting for new changes.", observe.EventKey, observe.LogProcessingFinished)
 		}
 		return nil
@@ -65,7 +65,7 @@ func (c *cycle) next(changed bool) *queue.Next {
 // recordsVanished reports whether the API server has accepted records and stored none, as with a schema that does not
 // declare their place: see [memory.warnPruned].
 func (c *cycle) recordsVanished(changed bool) bool {
-	return !changed && c.patched != nil && !c.ownPatch.Empty()
+	return !changed && c.patched != nil && !c.writes.own.Empty()
 }
 
 // nextAfter returns when the object is handled next, after its patch was sent: at once if handlers are left to
@@ -75,7 +75,7 @@ func (c *cycle) nextAfter(changed bool) *queue.Next {
 	switch {
 	case c.retryLeft && !changed:
 		return atOnce // the other handlers of the request to retry
-	case !c.finished || next != nil:
+	case !c.writes.finished || next != nil:
 		return next
 	case c.awaitsRetry():
 		return atOnce // the failed handlers that are called again for another cause
@@ -106,7 +106,7 @@ func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queu
 	}
 	ended := observe.Ended{Subject: c.unpostedSubject(), At: c.deps.now(), Deleted: deleted, Err: err}
 	if err == nil {
-		ended.Finished, ended.Recovered = (c.finished || c.recorded) && !deleted, c.memory.throttle.Succeeded()
+		ended.Finished, ended.Recovered = (c.writes.finished || c.recorded) && !deleted, c.memory.throttle.Succeeded()
 	} else {
 		ended.RetryIn = c.memory.throttle.Failed(c.deps.now(), c.deps.settings.ErrorDelays)
 		next = &queue.Next{After: ended.RetryIn}

@@ -34,6 +34,19 @@ type requester struct {
 	subject  *observe.Subject // nil for daemons, whose requests are not reported
 }
 
+// sendPatch sends a patch of an object in as few requests as possible. If it is guarded, the first attempt
+// at the status is too, so that another object of the same name does not get it. Requests without an answer
+// are reported for the subject, if there is one.
+func (d *deps) sendPatch(ctx context.Context, res *resources.Resource, obj *object.Object, p *patch.Patch, guarded bool, logger *slog.Logger, subject *observe.Subject) (result patch.Result, err error) {
+	defer recoverPanic(&err)
+	r := &requester{deps: d, ctx: ctx, resource: res, object: obj, newest: obj, guarded: guarded, logger: logger, subject: subject}
+	result, err = p.Send(obj, res.HasSubresource("status"), patch.Requests{Send: r.send, Landed: r.landed})
+	if errors.Is(err, patch.ErrTransform) {
+		err = &transformError{err}
+	}
+	return result, err
+}
+
 // send sends a PATCH request, and keeps secret values out of the log and the error.
 func (r *requester) send(call patch.Call) (patch.Object, error) {
 	secrets := r.deps.settings.Redaction.Of(r.resource, r.object)
@@ -49,7 +62,8 @@ func (r *requester) send(call patch.Call) (patch.Object, error) {
 // sure that the object still exists, and repeats the request; a JSON patch is outdated if there is a newer
 // version.
 func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
-	if err := checkPinnedVersion(call); err != nil {
+	merge, _ := call.Payload.(map[string]any)
+	if err := checkPinnedVersion(merge); err != nil {
 		return nil, err
 	}
 	missing, repeated := false, false
@@ -57,19 +71,19 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 		patched, again, err := r.request(call)
 		repeated = repeated || again // an earlier one may have been applied, whatever the last answer is
 		answer := classifyAnswer(err, call.ContentType)
-		if answer == patchRejected && kube.RefusesUID(err) && !setsMetadata(call, "uid") {
+		if answer == patchRejected && kube.RefusesUID(err) && !setsMetadata(merge, "uid") {
 			answer = patchGone // by the guard
 		}
 		switch answer {
 		case patchAccepted:
 			return r.accept(patched)
-		case patchRejected, patchDenied:
+		case patchRejected, patchDoubted, patchDenied:
 			if call.ContentType == patch.JSONType {
 				err = &transformError{err}
 			}
 			return nil, err
 		case patchConflict:
-			if pinsVersion(call) {
+			if pinsVersion(merge) {
 				return nil, fmt.Errorf("%w: %w", errPinned, err)
 			}
 			if attempt >= maxConflicts {
@@ -128,10 +142,10 @@ func (r *requester) guard(call patch.Call, merge map[string]any) ([]byte, error)
 	if metadata == nil {
 		metadata = map[string]any{}
 	}
-	if !setsMetadata(call, "uid") {
+	if !setsMetadata(merge, "uid") {
 		metadata["uid"] = r.object.UID
 	}
-	if call.Subresource != "" && !pinsVersion(call) {
+	if call.Subresource != "" && !pinsVersion(merge) {
 		metadata["resourceVersion"] = r.newest.ResourceVersion
 	}
 	guarded := maps.Clone(merge)
@@ -238,8 +252,7 @@ func (d *deps) newestVersion(ctx context.Context, res *resources.Resource, names
 
 // checkPinnedVersion rejects a merge patch for a version of the object that cannot exist. The API server
 // answers it with 500, as if it could succeed later.
-func checkPinnedVersion(call patch.Call) error {
-	merge, _ := call.Payload.(map[string]any)
+func checkPinnedVersion(merge map[string]any) error {
 	version, _ := object.Metadata(merge)["resourceVersion"].(string)
 	if version == "" {
 		return nil

@@ -70,7 +70,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if next := throttled(m, newest, p.deps.now()); next != nil {
 		return next
 	}
-	obj, news := m.ledger.take(batch, m.retry.Load() != nil || m.unrecorded != nil, p.deps.now())
+	obj, news := m.ledger.take(batch, m.retry.Load() != nil || m.outbox.held != nil, p.deps.now())
 	switch {
 	case news == newsNothing && !served.handlers.Has(handlers.Watching):
 		return m.remaining(p.deps.now()) // an echo of the operator's own patch is not even decoded
@@ -109,7 +109,7 @@ func (p *processor) leave(ctx context.Context, served *servedResource, m *memory
 	batch.Events = batch.Events[:max(0, len(batch.Events)-1)]
 	c := p.newCycle(served, m, batch)
 	err := c.callEventHandlers(ctx)
-	if err == nil && !c.patch.Empty() {
+	if err == nil && !c.writes.handlers.Empty() {
 		c.logger.Warn("Discarding the patch of handlers of raw events: the object does not match the label selector anymore",
 			observe.EventKey, observe.LogPatchFailed)
 	}
@@ -119,7 +119,7 @@ func (p *processor) leave(ctx context.Context, served *servedResource, m *memory
 func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Batch) *cycle {
 	c := &cycle{
 		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch,
-		object: batch.Newest.Object, event: batch.Newest.Type, patch: patch.NewPatch(), ownPatch: patch.NewPatch(),
+		object: batch.Newest.Object, event: batch.Newest.Type, writes: writes{handlers: patch.NewPatch(), own: patch.NewPatch()},
 		began: p.deps.now(),
 	}
 	c.subject = p.deps.subject(m.identity, served.resource, c.object)
@@ -137,14 +137,14 @@ func (p *processor) forget(key queue.Key, m *memory) {
 // run takes the steps of a cycle. For a paused object, it only writes what earlier cycles could not, and stops
 // the daemons. The steps communicate through the cycle:
 //
-//   - writeUnrecorded writes what earlier cycles could not. It returns false if change handlers must wait
+//   - writeHeld writes what earlier cycles could not. It returns false if change handlers must wait
 //     until that is written, and be called for the version that it makes; holdChanges then takes the other steps.
 //   - detectCause sets c.cause, c.changing and c.hasFinalizer.
 //   - addFinalizer and the two removals set c.finalizer. Change handlers wait for the version that has the
 //     finalizer, and daemons do not start before it.
 //   - startMatchingStopOthers sets c.daemonDelays, and callChangeHandlers sets c.handlerDelays. Both are for
 //     [cycle.nextAfter].
-//   - callChangeHandlers sets c.finished once the last-handled state is stored: nothing is left to do.
+//   - callChangeHandlers sets c.writes.finished once the last-handled state is stored: nothing is left to do.
 //   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
 	defer recoverPanic(&err)
@@ -156,7 +156,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return c.passEvents(ctx)
 	}
 	c.endSleep()
-	ready, err := c.writeUnrecorded(ctx)
+	ready, err := c.writeHeld(ctx)
 	switch {
 	case c.notePause():
 		p.daemons.leaveAlone(c)
@@ -196,11 +196,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if err != nil {
 		return nil, err
 	}
-	next = c.nextAfter(changed)
-	if c.finished {
-		c.memory.resumed = true
-	}
-	return next, nil
+	return c.nextAfter(changed), nil
 }
 
 // passEvents calls the event handlers for versions that are handled already, and sends only their patch.
@@ -210,7 +206,7 @@ func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
 			return nil, err
 		}
 	}
-	if !c.patch.Empty() {
+	if !c.writes.handlers.Empty() {
 		if _, err := c.apply(ctx); err != nil {
 			return nil, err
 		}
@@ -232,8 +228,8 @@ func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 		c.memory.hasFinalizer.Store(c.hasFinalizer)
 		p.daemons.startMatchingStopOthers(c)
 	}
-	if held := c.memory.unrecorded; held != nil {
-		if discarded := held.add(c.patch); discarded > 0 {
+	if held := c.memory.outbox.held; held != nil {
+		if discarded := c.memory.outbox.put(writes{handlers: c.writes.handlers.Take()}); discarded > 0 {
 			c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by handlers of raw events: the API server accepts no patch, and %d are kept",
 				discarded, len(held.handlers.Fns())), observe.EventKey, observe.LogPatchFailed)
 		}

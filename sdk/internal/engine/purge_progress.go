@@ -8,7 +8,7 @@ import (
 
 // purge removes the records of a cause that is finished.
 func (c *cycle) purge(progress state.Progress) error {
-	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.ownPatch); err != nil {
+	if err := progress.Purge(c.stored, c.progress, c.served.changing, c.writes.own); err != nil {
 		return fmt.Errorf("purge the progress: %w", err)
 	}
 	c.memory.unfinished = false

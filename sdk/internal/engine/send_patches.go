@@ -20,135 +20,99 @@ const patchTimeout = queue.AbandonAfter - 100*time.Millisecond
 // another object may have got the same name. A version of a list may be an old one from the beginning.
 const guardAfter = time.Second
 
-// apply sends what the cycle has collected: the changes by handlers and the operator's own. It
-// reports whether that changed the object, so that a new event arrives.
+// writeHeld writes the changes that earlier cycles could not write. It returns true if there is nothing left to
+// write, and if that has made no newer version of the object. If the object is gone, there is
+// nothing to write, but its handlers must not be called again.
+func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
+	outbox := &c.memory.outbox
+	if outbox.held == nil {
+		return true, nil
+	}
+	if ended := c.batch.Ended(); ended || c.event == watch.Deleted {
+		outbox.held = nil
+		c.stored = outbox.overlay(c.tree)
+		return !ended, nil
+	}
+	changed, err := c.sendOutbox(ctx, true)
+	c.patched = nil
+	if err != nil {
+		return false, err
+	}
+	c.stored = outbox.overlay(c.tree)
+	return !changed, nil
+}
+
+// apply sends what the cycle has collected: the changes by handlers and the operator's own. Changes that the API server
+// does not accept are held for the next cycles. It reports whether that changed the object, so that a new event arrives.
 func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
 	if c.batch.Ended() {
-		if !c.patch.Empty() || !c.ownPatch.Empty() {
+		if !c.writes.empty() {
 			c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		}
 		c.gone = true
 		return false, nil
 	}
 	c.setBrokenAside()
-	if !c.patch.Empty() || !c.ownPatch.Empty() {
-		if err := c.progress.Touch(c.stored, "", c.ownPatch); err != nil {
+	if !c.writes.empty() {
+		if err := c.progress.Touch(c.stored, "", c.writes.own); err != nil {
 			return false, err
 		}
 	}
-	c.guarded = c.event == watch.Listed || c.deps.now().Sub(c.began) > guardAfter
-	return c.sendCollected(ctx)
+	return c.sendCollected(ctx, c.event == watch.Listed || c.deps.now().Sub(c.began) > guardAfter)
 }
 
-// sendCollected sends the changes by handlers together with the operator's own. What the API server does
-// not accept is held for the next cycles.
-func (c *cycle) sendCollected(ctx context.Context) (changed bool, err error) {
-	handlers := c.patch.Take() // abandoned handlers may still change the old one
-	byHandlers := !handlers.Empty()
-	changed, left, err := c.transmit(ctx, unrecorded{
-		handlers: handlers, own: c.ownPatch, outcomes: c.outcomes, finished: c.finished, since: c.deps.now(),
-	})
-	c.hold(left, err)
+func (c *cycle) sendCollected(ctx context.Context, guarded bool) (changed bool, err error) {
+	collected := c.writes
+	collected.handlers = c.writes.handlers.Take() // abandoned handlers may still change the old patch
+	byHandlers := !collected.handlers.Empty()
+	c.memory.outbox.put(collected)
+	changed, err = c.sendOutbox(ctx, guarded)
+	if c.writes.finished {
+		c.memory.resumed = true // even if there is an error
+	}
 	if err == nil {
 		c.noteLoop(byHandlers, changed)
 	}
 	return changed, err
 }
 
-// transmit sends the changes by handlers together with the operator's own, and returns what is left of
-// both. If the API server rejects the former, the operator's own changes are sent alone, so that no
-// outcome is lost.
-func (c *cycle) transmit(ctx context.Context, u unrecorded) (changed bool, left unrecorded, err error) {
-	left = u
-	handlers, own := u.handlers, u.own
-	if c.patch = c.merged(handlers, own); c.patch.Empty() {
-		return false, unrecorded{}, nil
-	}
-	changed, remaining, err := c.send(ctx, c.patch)
-	if err == nil && remaining == nil {
-		left.handlers, left.own = nil, nil
-		return changed, left, nil
-	}
-	left.handlers, left.own = handlers.Unsent(remaining), own.UnsentFields(remaining)
-	if isHopeless(err, left.rejections) {
-		left.handlers.DropFns()
-	}
-	if isRejected(err) && !isTransform(err) && c.rejectsHandlers(left) {
-		return c.transmitOwn(ctx, left, own.Fns(), err)
-	}
-	return changed, left, err
-}
-
-// rejectsHandlers reports whether a rejected request had changes by handlers. If the status is a
-// subresource, they may be in a request that was to follow.
-func (c *cycle) rejectsHandlers(left unrecorded) bool {
-	_, ownStatus := left.own.Lookup(object.Path{"status"})
-	body := left.own.Fields() > 1 || left.own.Fields() == 1 && !ownStatus
-	if !c.served.resource.HasSubresource("status") || !body {
-		return left.handlers.Fields() > 0
-	}
-	_, status := left.handlers.Lookup(object.Path{"status"})
-	return left.handlers.Fields() > 1 || left.handlers.Fields() == 1 && !status
-}
-
-// merged returns the changes by handlers together with the operator's own, as far as they fit.
-func (c *cycle) merged(handlers, own *patch.Patch) *patch.Patch {
-	if handlers.Empty() {
-		c.memory.annotations.fit(c.logger, c.tree, own, own)
-		return own
-	}
-	whole := patch.NewPatch()
-	whole.Append(handlers)
-	whole.Append(own)
-	c.memory.annotations.fit(c.logger, c.tree, whole, own)
-	return whole
-}
-
-// transmitOwn sends what remains of a patch that the API server rejected: the operator's own changes
-// and the transformations, which are requests of their own. If these are accepted, it is the handlers'
-// changes that are rejected. They are discarded, or the handlers would be called again and again with
-// the same result.
-func (c *cycle) transmitOwn(ctx context.Context, left unrecorded, ownFns []patch.Fn, rejection error) (changed bool, _ unrecorded, err error) {
-	own, fns := patch.NewPatch(), left.handlers.TakeFns()
-	own.Append(fns)
-	own.Append(left.own)
-	for _, fn := range ownFns {
-		own.AddFn(fn)
-	}
-	c.memory.annotations.fit(c.logger, c.tree, own, left.own)
-	if c.patch = own; !own.Empty() {
-		var remaining *patch.Patch
-		changed, remaining, err = c.send(ctx, own)
-		left.own = left.own.UnsentFields(remaining)
-		if fns = fns.Unsent(remaining); isHopeless(err, left.rejections) {
-			fns.DropFns()
+// sendOutbox sends the changes that the outbox holds. It reports whether that changed the object.
+func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (changed bool, err error) {
+	outbox := &c.memory.outbox
+	sent := *outbox.held
+	err = outbox.send(&target{
+		tree: c.tree, statusAlone: c.served.resource.HasSubresource("status"), logger: c.logger, warnOnce: c.memory.warnOnce,
+		send: func(p *patch.Patch) (remaining *patch.Patch, err error) {
+			changed, remaining, err = c.send(ctx, p, guarded)
+			return remaining, err
+		},
+	})
+	failed := !sent.since.IsZero()
+	switch held := outbox.held; {
+	case held != nil && err != nil:
+		if !failed {
+			held.since = c.deps.now()
+		}
+		if !isFenced(err) {
+			observe.Tell(c.deps.sink, observe.Sent{
+				Subject: c.unpostedSubject(), Handlers: held.about, Since: held.since, At: c.deps.now(), Again: failed, Err: err,
+			})
+		}
+	case held == nil && err == nil:
+		c.recorded = c.recorded || sent.finished
+		if failed {
+			observe.Tell(c.deps.sink, observe.Sent{Subject: c.subject, Handlers: sent.about, Since: sent.since, At: c.deps.now()})
 		}
 	}
-	if !left.own.Empty() {
-		left.handlers.Restore(fns)
-		return changed, left, err // the server rejects the operator's own changes too
-	}
-	if !isFinal(rejection, left) {
-		left.handlers.Restore(fns)
-		return changed, left, rejection
-	}
-	c.logger.With(observe.ErrorAttrs(rejection)...).Error("API server rejected the handlers' patch; discarding it", observe.EventKey, observe.LogPatchRejected)
-	left.handlers = fns
-	return changed, left, err
-}
-
-// isFinal reports whether the API server is going to reject the changes by handlers again. It does if they
-// are for one version of the object only.
-func isFinal(rejection error, left unrecorded) bool {
-	return pinsVersion(patch.Call{Payload: left.handlers.Tree()}) || isLasting(rejection, left.rejections)
+	return changed, err
 }
 
 // send sends a patch and notes the version that the patch makes: it is handled next. Changed reports whether the patch
 // has made a version; remaining is the part of the patch that was not accepted.
-func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaining *patch.Patch, err error) {
+func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
-	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, c.guarded, c.logger, c.subject)
+	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, guarded, c.logger, c.subject)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		// Even after an error: the earlier requests of the patch succeeded.
@@ -175,24 +139,16 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch) (changed bool, remaini
 	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
 }
 
-// hold keeps what is left of a patch after an error, or because the object has changed meanwhile.
-func (c *cycle) hold(left unrecorded, err error) {
-	if left.finished {
-		c.memory.resumed = true // even if there is an error
-	}
-	if left.empty() {
-		return
-	}
-	again := left.failed
-	left.failed = left.failed || err != nil
-	if isRejected(err) && left.own.Empty() {
-		left.rejections++
-	}
-	kept := left // only what is kept is allocated
-	c.memory.unrecorded = &kept
-	if err != nil && !isFenced(err) {
-		observe.Tell(c.deps.sink, observe.Sent{
-			Subject: c.unpostedSubject(), Handlers: left.outcomes, Since: left.since, At: c.deps.now(), Again: again, Err: err,
-		})
+// withGrace returns a context that ends some time after its parent: what handlers did must be
+// recorded even if the operator is stopping.
+func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() {
+		stop()
+		cancel()
 	}
 }

@@ -110,26 +110,23 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 		served: &servedResource{resource: &resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}},
 		memory: &memory{}, batch: &queue.Batch{}, logger: slog.New(slog.DiscardHandler),
 		object: object.Stub("v1", "Pod", "ns", "a", "uid", "1"), tree: map[string]any{},
-		patch: patch.NewPatch(), ownPatch: patch.NewPatch(), progress: state.MultiProgress{},
+		writes: writes{handlers: patch.NewPatch(), own: patch.NewPatch()}, progress: state.MultiProgress{},
 	}
-	c.patch.Set(object.Path{"spec", "wish"}, int64(1))
-	c.ownPatch.Set(annotation("outcome"), "done")
+	c.writes.handlers.Set(object.Path{"spec", "wish"}, int64(1))
+	c.writes.own.Set(annotation("outcome"), "done")
 	return c
 }
 
 // sendHeld sends what is held, as the next cycle does.
 func sendHeld(c *cycle) error {
-	held := c.memory.unrecorded
-	c.memory.unrecorded = nil
-	_, left, err := c.transmit(context.Background(), *held)
-	c.hold(left, err)
+	_, err := c.sendOutbox(context.Background(), false)
 	return err
 }
 
 func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 409, 200}}
 	c := newPatchCycle(t, s)
-	changed, err := c.sendCollected(t.Context())
+	changed, err := c.sendCollected(t.Context(), false)
 	if err != nil || !changed || c.memory.ledger.answer.ResourceVersion != "9" {
 		t.Errorf("changed %t to version %q, %v", changed, c.memory.ledger.answer.ResourceVersion, err)
 	}
@@ -149,7 +146,7 @@ func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
 func TestApply_ConflictWithDeletedObjectEndsQuietly(t *testing.T) {
 	s := &patchServer{t: t, uid: "another", statuses: []int{409}}
 	c := newPatchCycle(t, s)
-	if _, err := c.sendCollected(t.Context()); err != nil || len(s.requests) != 2 {
+	if _, err := c.sendCollected(t.Context(), false); err != nil || len(s.requests) != 2 {
 		t.Errorf("requests: %v, %v", s.requests, err)
 	}
 }
@@ -157,10 +154,10 @@ func TestApply_ConflictWithDeletedObjectEndsQuietly(t *testing.T) {
 func TestApply_LastingConflictLosesNoOutcomes(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: append(slices.Repeat([]int{409}, maxConflicts), 200)}
 	c := newPatchCycle(t, s)
-	if _, err := c.sendCollected(t.Context()); kube.Classify(err) != kube.Conflict {
+	if _, err := c.sendCollected(t.Context(), false); kube.Classify(err) != kube.Conflict {
 		t.Fatal(err)
 	}
-	if held := c.memory.unrecorded; held == nil || held.handlers.Empty() || !held.own.Empty() {
+	if held := c.memory.outbox.held; held == nil || held.handlers.Empty() || !held.own.Empty() {
 		t.Errorf("kept for the next cycle: %+v", held)
 	}
 	if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"},"uid":"uid"}}` {
@@ -171,7 +168,7 @@ func TestApply_LastingConflictLosesNoOutcomes(t *testing.T) {
 func TestApply_ConflictsBetween404sEnd(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: append(slices.Repeat([]int{409, 404}, 2*maxConflicts), 500)}
 	c := newPatchCycle(t, s)
-	_, _, err := c.send(t.Context(), c.patch)
+	_, _, err := c.send(t.Context(), c.writes.handlers, false)
 	if patches := len(s.requests)/2 + 1; kube.Classify(err) != kube.Conflict || patches != maxConflicts+1 {
 		t.Errorf("after %d attempts: %v", patches, err)
 	}
@@ -180,8 +177,8 @@ func TestApply_ConflictsBetween404sEnd(t *testing.T) {
 func TestApply_ConflictWithPinnedVersionIsNotRepeated(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 200}}
 	c := newPatchCycle(t, s)
-	c.patch.Set(object.Path{"metadata", "resourceVersion"}, "1")
-	if _, err := c.sendCollected(t.Context()); err != nil {
+	c.writes.handlers.Set(object.Path{"metadata", "resourceVersion"}, "1")
+	if _, err := c.sendCollected(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"PATCH", "PATCH"}; !slices.Equal(s.requests, want) || strings.Contains(s.bodies[1], "wish") {
@@ -194,25 +191,25 @@ func TestApply_DeniedChangesByHandlersLoseNoOutcomes(t *testing.T) {
 		t.Run(strconv.Itoa(denied), func(t *testing.T) {
 			s := &patchServer{t: t, uid: "uid", statuses: []int{denied, 200}}
 			c := newPatchCycle(t, s)
-			if _, err := c.sendCollected(t.Context()); kube.Status(err) != denied {
+			if _, err := c.sendCollected(t.Context(), false); kube.Status(err) != denied {
 				t.Fatal(err)
 			}
 			if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"},"uid":"uid"}}` {
 				t.Errorf("sent in the end: %s", last)
 			}
 			cycles := 0
-			for ; c.memory.unrecorded != nil && cycles <= maxConflicts; cycles++ {
-				if held := c.memory.unrecorded; held.handlers.Empty() || !held.own.Empty() {
+			for ; c.memory.outbox.held != nil && cycles <= maxConflicts; cycles++ {
+				if held := c.memory.outbox.held; held.handlers.Empty() || !held.own.Empty() {
 					t.Fatalf("kept for the next cycle: %+v", held)
 				}
 				s.statuses = []int{denied}
 				err := sendHeld(c)
-				if last := c.memory.unrecorded == nil; last != (err == nil) {
+				if last := c.memory.outbox.held == nil; last != (err == nil) {
 					t.Fatalf("after %d cycles: %v", cycles, err)
 				}
 			}
 			if cycles != maxConflicts {
-				t.Errorf("discarded after %d cycles, held %+v", cycles, c.memory.unrecorded)
+				t.Errorf("discarded after %d cycles, held %+v", cycles, c.memory.outbox.held)
 			}
 		})
 	}
@@ -221,16 +218,16 @@ func TestApply_DeniedChangesByHandlersLoseNoOutcomes(t *testing.T) {
 func TestApply_MissingPermissionsLoseNothing(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: slices.Repeat([]int{403}, 100)}
 	c := newPatchCycle(t, s)
-	_, err := c.sendCollected(t.Context())
+	_, err := c.sendCollected(t.Context(), false)
 	for range maxConflicts + 2 {
-		if held := c.memory.unrecorded; err == nil || held == nil || held.handlers.Empty() || held.own.Empty() {
+		if held := c.memory.outbox.held; err == nil || held == nil || held.handlers.Empty() || held.own.Empty() {
 			t.Fatalf("kept for the next cycle: %+v, %v", held, err)
 		}
 		err = sendHeld(c)
 	}
 	s.statuses = []int{200}
-	if err := sendHeld(c); err != nil || c.memory.unrecorded != nil {
-		t.Errorf("still held: %+v, %v", c.memory.unrecorded, err)
+	if err := sendHeld(c); err != nil || c.memory.outbox.held != nil {
+		t.Errorf("still held: %+v, %v", c.memory.outbox.held, err)
 	}
 	last := s.bodies[len(s.bodies)-1]
 	if !strings.Contains(last, `"outcome":"done"`) || !strings.Contains(last, `"wish":1`) {
@@ -243,13 +240,13 @@ func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			s := &patchServer{t: t, uid: "uid", statuses: []int{200, status}}
 			c := newPatchCycle(t, s)
-			c.patch.AddFn(func(obj map[string]any) error { return object.Ensure(obj, object.Path{"spec", "list"}, "x") })
-			_, err := c.sendCollected(t.Context())
+			c.writes.handlers.AddFn(func(obj map[string]any) error { return object.Ensure(obj, object.Path{"spec", "list"}, "x") })
+			_, err := c.sendCollected(t.Context(), false)
 			for n := 0; ; n++ {
 				if kube.Status(err) != status {
 					t.Fatal(err)
 				}
-				if held := c.memory.unrecorded; held == nil || n > cycles {
+				if held := c.memory.outbox.held; held == nil || n > cycles {
 					if held != nil || n != cycles {
 						t.Errorf("held after %d cycles: %+v", n, held)
 					}
@@ -262,13 +259,25 @@ func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
 	}
 }
 
+func TestApply_RejectedChangesAreDroppedWithoutRoomForRecords(t *testing.T) {
+	s := &patchServer{t: t, uid: "uid", statuses: []int{413}}
+	c := newPatchCycle(t, s)
+	c.tree = newFullObject(0).tree
+	if _, err := c.sendCollected(t.Context(), false); err != nil || c.memory.outbox.held != nil || c.memory.outbox.parked["outcome"] != "done" {
+		t.Errorf("%v; the outbox has %+v", err, c.memory.outbox)
+	}
+	if want := []string{"PATCH"}; !slices.Equal(s.requests, want) {
+		t.Errorf("requests: %v", s.requests)
+	}
+}
+
 func TestApply_DroppedTransformationDoesNotRepeatResuming(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{200}}
 	c := newPatchCycle(t, s)
-	c.finished = true
-	c.patch.AddFn(func(map[string]any) error { return errors.New("it never succeeds") })
-	if _, err := c.sendCollected(t.Context()); !isTransform(err) || c.memory.unrecorded != nil {
-		t.Fatalf("held: %+v, %v", c.memory.unrecorded, err)
+	c.writes.finished = true
+	c.writes.handlers.AddFn(func(map[string]any) error { return errors.New("it never succeeds") })
+	if _, err := c.sendCollected(t.Context(), false); !failsTransformations(err) || c.memory.outbox.held != nil {
+		t.Fatalf("held: %+v, %v", c.memory.outbox.held, err)
 	}
 	if !c.memory.resumed {
 		t.Error("the handlers of resuming are called again")
@@ -289,7 +298,7 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 		"conflict":           {answer(409), patchConflict, patchOutdated},
 		"invalid object":     {answer(422, mistake), patchRejected, patchRejected},
 		"failed test":        {answer(422), patchDenied, patchOutdated},
-		"bad request":        {answer(400), patchRejected, patchRejected},
+		"bad request":        {answer(400), patchDoubted, patchDoubted},
 		"forbidden":          {answer(403), patchDenied, patchDenied},
 		"too large":          {answer(413), patchRejected, patchRejected},
 		"trouble of servers": {answer(500), patchFailed, patchFailed},
@@ -314,9 +323,9 @@ func TestNext_VanishedRecordsDoNotRepeatHandlers(t *testing.T) {
 	} {
 		c := newPatchCycle(t, &patchServer{})
 		c.handlerDelays = []time.Duration{time.Minute}
-		c.ownPatch = patch.NewPatch()
+		c.writes.own = patch.NewPatch()
 		if test.records {
-			c.ownPatch.Set(annotation("record"), "x")
+			c.writes.own.Set(annotation("record"), "x")
 		}
 		if test.sent {
 			c.patched = c.object

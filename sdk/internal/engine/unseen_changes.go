@@ -85,6 +85,6 @@ func (c *cycle) endUndone() error {
 	if c.behind {
 		return c.recordHandled(raw, essence)
 	}
-	c.finished, c.memory.handled = true, nil
+	c.writes.finished, c.memory.handled = true, nil
 	return nil
 }

@@ -19,7 +19,8 @@ func annotation(key string) object.Path { return object.Path{"metadata", "annota
 type fullObject struct {
 	tree            map[string]any
 	patch, ownPatch *patch.Patch
-	budget          annotationBudget
+	outbox          outbox
+	memory          memory
 	logged          bytes.Buffer
 }
 
@@ -34,19 +35,20 @@ func newFullObject(left int) *fullObject {
 // fit merges and fits the patches as cycles do.
 func (f *fullObject) fit() {
 	f.patch.Append(f.ownPatch)
-	f.budget.fit(slog.New(slog.NewTextHandler(&f.logged, nil)), f.tree, f.patch, f.ownPatch)
+	f.outbox.held = &writes{own: f.ownPatch}
+	f.outbox.fit(&target{tree: f.tree, logger: slog.New(slog.NewTextHandler(&f.logged, nil)), warnOnce: f.memory.warnOnce}, f.patch)
 }
 
-func TestAnnotationBudget_WritesAnnotationsThatFit(t *testing.T) {
+func TestOutboxBudget_WritesAnnotationsThatFit(t *testing.T) {
 	f := newFullObject(len("marktext"))
 	f.ownPatch.Set(annotation("mark"), "text")
 	f.fit()
-	if got, _ := f.patch.Lookup(annotation("mark")); got != "text" || len(f.budget.unwritten) > 0 || f.logged.Len() > 0 {
-		t.Errorf("got %v, %v, %s", got, f.budget.unwritten, &f.logged)
+	if got, _ := f.patch.Lookup(annotation("mark")); got != "text" || len(f.outbox.parked) > 0 || f.logged.Len() > 0 {
+		t.Errorf("got %v, %v, %s", got, f.outbox.parked, &f.logged)
 	}
 }
 
-func TestAnnotationBudget_KeepsBiggestAnnotationBack(t *testing.T) {
+func TestOutboxBudget_KeepsBiggestAnnotationBack(t *testing.T) {
 	f := newFullObject(len("markmarkmarktext") - 1)
 	f.patch.Set(object.Path{"spec", "size"}, int64(1))
 	f.ownPatch.Set(annotation("mark"), "text")
@@ -60,16 +62,16 @@ func TestAnnotationBudget_KeepsBiggestAnnotationBack(t *testing.T) {
 	if diff := cmp.Diff(want, f.patch.Tree()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"markmark": "much text"}, f.budget.unwritten); diff != "" {
+	if diff := cmp.Diff(map[string]string{"markmark": "much text"}, f.outbox.parked); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-func TestAnnotationBudget_OverlaysUnwrittenAnnotations(t *testing.T) {
+func TestOutboxBudget_OverlaysUnwrittenAnnotations(t *testing.T) {
 	f := newFullObject(0)
-	f.budget.unwritten = map[string]string{"mark": "text", "blob": "newer"}
+	f.outbox.parked = map[string]string{"mark": "text", "blob": "newer"}
 	want := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"blob": "newer", "mark": "text"}}}
-	if diff := cmp.Diff(want, f.budget.overlay(f.tree)); diff != "" {
+	if diff := cmp.Diff(want, f.outbox.overlay(f.tree)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if _, there := f.tree["metadata"].(map[string]any)["annotations"].(map[string]any)["mark"]; there {
@@ -77,41 +79,51 @@ func TestAnnotationBudget_OverlaysUnwrittenAnnotations(t *testing.T) {
 	}
 }
 
-func TestAnnotationBudget_ForgetsRemovedAnnotations(t *testing.T) {
+func TestOutboxBudget_ForgetsRemovedAnnotations(t *testing.T) {
 	f := newFullObject(0)
-	f.budget.keep("mark", "text")
+	f.outbox.park("mark", "text")
 	f.ownPatch.Remove(annotation("mark"))
 	f.fit()
-	if !f.patch.Empty() || len(f.budget.unwritten) > 0 {
-		t.Errorf("got %v, %v", f.patch.Tree(), f.budget.unwritten)
+	if !f.patch.Empty() || len(f.outbox.parked) > 0 {
+		t.Errorf("got %v, %v", f.patch.Tree(), f.outbox.parked)
 	}
 }
 
-func TestAnnotationBudget_WritesUnwrittenAnnotationsWhenAllFit(t *testing.T) {
+func TestOutboxBudget_WritesUnwrittenAnnotationsWhenAllFit(t *testing.T) {
 	for left, want := range map[int]bool{100: true, 7: false} {
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
 			f := newFullObject(left)
-			f.budget.keep("mark", "text")
+			f.outbox.park("mark", "text")
 			f.fit()
 			got, _ := f.patch.Lookup(annotation("mark"))
-			if (got == "text") != want || (len(f.budget.unwritten) == 0) != want {
-				t.Errorf("got %v, %v", got, f.budget.unwritten)
+			if (got == "text") != want || (len(f.outbox.parked) == 0) != want {
+				t.Errorf("got %v, %v", got, f.outbox.parked)
 			}
 		})
 	}
 }
 
-func TestAnnotationBudget_ReplacesUnwrittenAnnotationByNewer(t *testing.T) {
+func TestOutboxBudget_KeepsUnwrittenAnnotationsThatDoNotFitYet(t *testing.T) {
+	f := newFullObject(len("marktext"))
+	f.outbox.park("mark", "text")
+	f.outbox.park("markmark", "much text")
+	f.fit()
+	if got, _ := f.patch.Lookup(annotation("mark")); got != "text" || len(f.outbox.parked) != 1 || strings.Contains(f.logged.String(), "fit on the object again") {
+		t.Errorf("got %v, %v, %s", got, f.outbox.parked, &f.logged)
+	}
+}
+
+func TestOutboxBudget_ReplacesUnwrittenAnnotationByNewer(t *testing.T) {
 	f := newFullObject(0)
-	f.budget.keep("mark", "old")
+	f.outbox.park("mark", "old")
 	f.ownPatch.Set(annotation("mark"), "new")
 	f.fit()
-	if diff := cmp.Diff(map[string]string{"mark": "new"}, f.budget.unwritten); diff != "" || !f.patch.Empty() {
+	if diff := cmp.Diff(map[string]string{"mark": "new"}, f.outbox.parked); diff != "" || !f.patch.Empty() {
 		t.Errorf("%v (-want +got)\n%s", f.patch.Tree(), diff)
 	}
 }
 
-func TestAnnotationBudget_WarnsOncePerObject(t *testing.T) {
+func TestOutboxBudget_WarnsOncePerObject(t *testing.T) {
 	f := newFullObject(0)
 	for range 3 {
 		f.patch, f.ownPatch = patch.NewPatch(), patch.NewPatch()
@@ -123,7 +135,7 @@ func TestAnnotationBudget_WarnsOncePerObject(t *testing.T) {
 	}
 }
 
-func TestAnnotationBudget_DropsHandlersAnnotationsAsLastResort(t *testing.T) {
+func TestOutboxBudget_DropsHandlersAnnotationsAsLastResort(t *testing.T) {
 	f := newFullObject(0)
 	f.patch.Set(annotation("mine"), "text")
 	f.ownPatch.Set(annotation("mark"), "text")
@@ -131,7 +143,7 @@ func TestAnnotationBudget_DropsHandlersAnnotationsAsLastResort(t *testing.T) {
 	if !f.patch.Empty() || !strings.Contains(f.logged.String(), "do not fit on the object; discarding them: mine") {
 		t.Errorf("got %v, %s", f.patch.Tree(), &f.logged)
 	}
-	if diff := cmp.Diff(map[string]string{"mark": "text"}, f.budget.unwritten); diff != "" {
+	if diff := cmp.Diff(map[string]string{"mark": "text"}, f.outbox.parked); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

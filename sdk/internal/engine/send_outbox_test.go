@@ -3,13 +3,14 @@ package engine
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-func TestWriteUnrecorded_GoneObjectHasNoHandlersCalledAgain(t *testing.T) {
+func TestWriteHeld_GoneObjectHasNoHandlersCalledAgain(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid"}
 	c := newPatchCycle(t, s)
 	deleted := make(chan struct{})
@@ -21,10 +22,10 @@ func TestWriteUnrecorded_GoneObjectHasNoHandlersCalledAgain(t *testing.T) {
 			q.Put("pods.v1", watch.Event{Type: watch.Deleted, Object: c.object})
 		}
 		c.batch, c.event = batch, batch.Newest.Type
-		c.memory.unrecorded = &unrecorded{handlers: patch.NewPatch(), own: c.ownPatch, outcomes: []string{"deleted"}, failed: true}
-		ready, err := c.writeUnrecorded(ctx)
-		if last := batch.Newest.Type == watch.Deleted; ready != last || err != nil || c.memory.unrecorded != nil {
-			t.Errorf("at %s, handlers may be called: %t, %v; held: %v", batch.Newest.Type, ready, err, c.memory.unrecorded)
+		c.memory.outbox.put(writes{handlers: patch.NewPatch(), own: c.writes.own, about: []string{"deleted"}, since: time.Unix(1, 0)})
+		ready, err := c.writeHeld(ctx)
+		if last := batch.Newest.Type == watch.Deleted; ready != last || err != nil || c.memory.outbox.held != nil {
+			t.Errorf("at %s, handlers may be called: %t, %v; held: %v", batch.Newest.Type, ready, err, c.memory.outbox.held)
 		}
 		return nil
 	}})

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+// All annotations of an object have a common size limit, which people and other controllers can use up. The server then
+// rejects every patch that adds an annotation, so that the object could be neither handled nor deleted. Annotations of the
+// operator without room are parked in the outbox instead. The operator reads them as if they were on the object, and
+// writes them when there is room.
+
+// fit reduces a patch to the size limit. It parks annotations of the operator's own changes, which are a part of the patch,
+// biggest first. If that is not enough, it drops the annotations of handlers.
+func (o *outbox) fit(to *target, p *patch.Patch) {
+	if len(o.parked) == 0 && annotationsSize(to.tree, p) <= patch.MaxAnnotationsSize {
+		return // as nearly always
+	}
+	own, restored := o.held.own, o.unpark(to.tree, p)
+	values := annotationsOf(own)
+	biggestFirst := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(textLen(values[b]), textLen(values[a])), cmp.Compare(a, b))
+	})
+	needed := annotationsSize(to.tree, p)
+	size := needed
+	for _, key := range biggestFirst {
+		text, ok := values[key].(string)
+		if size <= patch.MaxAnnotationsSize {
+			break
+		}
+		if ok {
+			o.park(key, text)
+			p.Discard(object.Path{"metadata", "annotations", key})
+			own.Discard(object.Path{"metadata", "annotations", key})
+			size = annotationsSize(to.tree, p)
+		}
+	}
+	if size > patch.MaxAnnotationsSize {
+		dropHandlersAnnotations(to.logger, p)
+	}
+	if needed > patch.MaxAnnotationsSize && to.warnOnce("annotations are full") {
+		warnFull(to.logger, to.tree, needed)
+	}
+	if restored && len(o.parked) == 0 {
+		to.logger.Info("Annotations fit on the object again; writing those kept in memory", observe.EventKey, observe.LogAnnotationsRestored)
+	}
+}
+
+// unpark adds the parked annotations to a patch, unless the operator's own changes, which are a part of it, replace or
+// remove them. It reports whether there are any.
+func (o *outbox) unpark(obj map[string]any, p *patch.Patch) (restored bool) {
+	values := annotationsOf(o.held.own)
+	for key, text := range o.parked {
+		path := object.Path{"metadata", "annotations", key}
+		value, replaced := values[key]
+		_, written := object.Annotations(obj)[key]
+		switch {
+		case !replaced:
+			p.Set(path, text)
+			o.held.own.Set(path, text)
+			restored = true
+		case value == nil && !written:
+			p.Discard(path)
+		}
+	}
+	o.parked = nil
+	return restored
+}
+
+func (o *outbox) park(key, text string) {
+	if o.parked == nil {
+		o.parked = make(map[string]string, 1)
+	}
+	o.parked[key] = text
+}
+
+// dropHandlersAnnotations drops the annotations that handlers set. Retries would fail too, and would
+// prevent the deletion of the object.
+func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
+	if dropped := p.DropAnnotations(func(string) bool { return true }); len(dropped) > 0 {
+		logger.Error(fmt.Sprintf("Annotations set by handlers do not fit on the object; discarding them: %s",
+			strings.Join(dropped, ", ")), observe.EventKey, observe.LogAnnotationsDropped)
+	}
+}
+
+func warnFull(logger *slog.Logger, obj map[string]any, needed int) {
+	annotations := object.Annotations(obj)
+	names := slices.SortedFunc(maps.Keys(annotations), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sizeOf(annotations, b), sizeOf(annotations, a)), cmp.Compare(a, b))
+	})
+	biggest := make([]string, 0, 3)
+	for _, name := range names[:min(3, len(names))] {
+		biggest = append(biggest, fmt.Sprintf("%s (%d bytes)", name, sizeOf(annotations, name)))
+	}
+	logger.Warn(fmt.Sprintf("Annotations of the object are full (%d bytes of %d); keeping the operator's own in memory until they fit. "+
+		"Handlers may be called again after a restart. Shorten the biggest annotations: %s",
+		needed, patch.MaxAnnotationsSize, cmp.Or(strings.Join(biggest, ", "), "none but the operator's own")),
+		observe.EventKey, observe.LogAnnotationsFull)
+}
+
+func annotationsOf(p *patch.Patch) map[string]any {
+	annotations, _ := p.Lookup(object.Path{"metadata", "annotations"})
+	out, _ := annotations.(map[string]any)
+	return maps.Clone(out)
+}
+
+func annotationsSize(object map[string]any, p *patch.Patch) (size int) {
+	p.Edit(func(merge map[string]any) { size = patch.AnnotationsSize(object, merge) })
+	return size
+}
+
+func sizeOf(annotations map[string]any, key string) int {
+	value, ok := annotations[key]
+	if !ok {
+		return 0
+	}
+	return len(key) + textLen(value)
+}
+
+func textLen(value any) int {
+	s, _ := value.(string)
+	return len(s)
+}
