@@ -13,7 +13,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -172,14 +171,11 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 			return
 		case isFenced(err) && !last:
 			return // with its next call
-		case dropsAll(err):
+		case dropsAll(err), last && task.Reason() != 0:
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return
 		case !last:
 			logger.Error(what+"; retrying with its next call", observe.EventKey, observe.LogPatchFailed, "error", err)
-			return
-		case task.Reason() != 0:
-			logger.Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed, "error", err)
 			return
 		}
 		delay := max(time.Second, failures.Failed(d.deps.now(), d.deps.settings.ErrorDelays))
@@ -191,53 +187,47 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 // errContended is the error of transformations that conflicted with other changes too often.
 var errContended = errors.New("transform the object: it changes too often")
 
-// send sends the patch of a task. What could not be sent remains in the patch.
+// send sends the patch of a task. Changes that could not be sent go back into the patch, unless they are refused for good.
 func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
-	unsent, version := task.Patch.Take(), task.Live()
+	res, logger, version, unsent := d.served().resource, d.Logger(), task.Live(), task.Patch.Take()
+	defer func() {
+		if unsent != nil && !unsent.Empty() {
+			task.Patch.Restore(unsent)
+		}
+	}()
 	for range maxConflicts {
 		if unsent.Empty() {
 			return nil
 		}
-		remaining, err := d.sendOnce(ctx, task, version, unsent)
-		switch {
-		case dropsAll(err):
+		sent := unsent
+		result, err := d.deps.sendPatch(ctx, res, version, sent, d.mayBeReplaced(task), logger, nil)
+		patched, _ := result.Object.(*object.Object)
+		if patched != nil {
+			task.Wrote(patched)
+		}
+		if unsent = result.Remaining; dropsAll(err) {
+			unsent = nil
+		}
+		if err != nil {
 			return err
-		case err != nil:
-			if remaining != nil {
-				task.Patch.Restore(remaining)
-			}
-			return err
-		case remaining == nil:
+		}
+		if patched != nil {
+			d.memory.warnPruned(logger, res, sent, patched)
+		}
+		if unsent == nil {
 			return nil
 		}
 		// The object changed meanwhile, and no cycle comes to transform its newest version.
-		unsent = remaining
-		version, err = d.deps.newestVersion(ctx, d.served().resource, version.Namespace, version.Name, version.UID)
-		switch {
-		case err != nil:
-			task.Patch.Restore(unsent)
+		newest, err := d.deps.newestVersion(ctx, res, version.Namespace, version.Name, version.UID)
+		if err != nil {
 			return err
-		case version == nil:
+		}
+		if version = newest; version == nil {
+			unsent = nil
 			return nil
 		}
 	}
-	task.Patch.Restore(unsent)
 	return errContended
-}
-
-// sendOnce sends a patch of a version of the object. It returns what remains: the transformations if
-// there is a newer version, and all that was not accepted if there is an error.
-func (d *daemonHost) sendOnce(ctx context.Context, task *daemons.Task, version *object.Object, p *patch.Patch) (remaining *patch.Patch, err error) {
-	res, logger := d.served().resource, d.Logger()
-	result, err := d.deps.sendPatch(ctx, res, version, p, d.mayBeReplaced(task), logger, nil)
-	patched, _ := result.Object.(*object.Object)
-	if patched != nil {
-		task.Wrote(patched)
-	}
-	if err == nil && patched != nil {
-		d.memory.warnPruned(logger, res, p, patched)
-	}
-	return result.Remaining, err
 }
 
 // mayBeReplaced reports whether another object may have got the name by now: the finalizer does not hold
