@@ -78,7 +78,7 @@ func (c *cycle) decode(ctx context.Context) (err error) {
 	c.stored = c.memory.outbox.overlay(c.tree)
 	bound := c.object
 	if !c.memory.outbox.empty() {
-		bound = nil // only the tree has what is not written
+		bound = nil // only the tree has the unwritten changes
 	}
 	c.bind = func(object *object.Object) {
 		c.progress = bindProgress(ctx, c.deps.settings.Progress, object)

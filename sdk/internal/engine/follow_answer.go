@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// followAnswer returns when the object is handled next, after its patches were sent: at once if they have made a version
-// for which something is left to do, and otherwise as it was decided. The version is indexed first, as those of the
-// stream are. If the cycle has failed after one of its requests was accepted, the version waits for the retry.
+// followAnswer returns when the object is handled next, after its patches were sent: at once if the patches have made a
+// version with work left, and otherwise after the delay that the cycle has chosen. Like the versions of the stream, the
+// version is indexed before it is handled. If the cycle has failed after one of its requests was accepted, the version waits for the retry.
 func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error, index *indexer) *queue.Next {
 	ledger := &c.memory.ledger
 	answer := ledger.answer

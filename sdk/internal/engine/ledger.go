@@ -71,8 +71,8 @@ func (l *ledger) take(b *queue.Batch, due bool, now time.Time) (*object.Object, 
 // took notes a version that was read because of [newsReread].
 func (l *ledger) took(read *object.Object) { l.taken, l.answer = read.ResourceVersion, nil }
 
-// wrote notes the version that the operator's patch made: it is handled next. Until strict, versions that cannot be
-// compared with it are taken for older ones.
+// wrote notes the version that the operator's patch made: it is handled next. Versions that are not
+// numbers cannot be compared: until strict, the ledger takes all others for older ones.
 func (l *ledger) wrote(answer *object.Object, strict time.Time) {
 	answer.DropTree()
 	if answer.ResourceVersion == l.taken || object.Precedes(answer.ResourceVersion, l.taken) {
@@ -135,7 +135,8 @@ func (l *ledger) listed(seen *object.Object, complete uint64) {
 	}
 }
 
-// knows reports whether a version is the newest that was handled or made: nobody else has changed the object since.
+// knows reports whether a version is the newest that the operator has handled or made: no other client has changed the
+// object since.
 func (l *ledger) knows(version string) bool {
 	if l.answer != nil {
 		return version == l.answer.ResourceVersion

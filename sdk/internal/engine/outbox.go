@@ -20,8 +20,8 @@ type writes struct {
 	own      *patch.Patch // the operator's records, and its finalizer
 	about    []string     // ids of the handlers whose outcomes these are
 	finished bool         // nothing was left to do for the cause
-	since    time.Time    // of the first failure; zero if the object has only changed meanwhile
-	refusals int          // of the changes of handlers
+	since    time.Time    // time of the first failure; zero if no request has failed
+	refusals int          // number of times that the API server refused the changes of handlers
 }
 
 // maxHeldFns limits the transformations that are held, as each attempt at the patch runs all of them, and

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// send sends the held changes. Each request counts for itself: accepted changes are not held anymore. If the API server
+// send sends the held changes. Each request counts for itself: the outbox drops accepted changes. If the API server
 // refuses the changes by handlers, the rest is sent without them, so that no outcome is lost.
 func (o *outbox) send(to *target) (err error) {
 	w, ownFns := o.held, o.held.own.Fns()
@@ -62,7 +62,7 @@ func (o *outbox) sendRest(to *target, ownFns []patch.Fn, v verdict, refusal erro
 
 // verdict returns the fate of the part that a failed request was about: the first of the rest.
 func (w *writes) verdict(err error, to *target) verdict {
-	outside := func(p *patch.Patch) bool { // of the status
+	outsideStatus := func(p *patch.Patch) bool {
 		_, status := p.Lookup(object.Path{"status"})
 		return p.Fields() > 1 || p.Fields() == 1 && !status
 	}
@@ -70,7 +70,7 @@ func (w *writes) verdict(err error, to *target) verdict {
 	switch {
 	case failsTransformations(err):
 		about = theTransformations
-	case w.handlers.Fields() == 0, to.statusAlone && outside(w.own) && !outside(w.handlers):
+	case w.handlers.Fields() == 0, to.statusAlone && outsideStatus(w.own) && !outsideStatus(w.handlers):
 		about = theRecords
 	case pinsVersion(w.handlers.Tree()):
 		about = thePinned

@@ -68,7 +68,7 @@ func (s *streams) indexer(resource, namespace string) *indexer {
 	if x := s.indexers[resources.Scope{Resource: resource, Namespace: namespace}]; x != nil {
 		return x
 	}
-	return s.indexers[resources.Scope{Resource: resource}] // of all namespaces
+	return s.indexers[resources.Scope{Resource: resource}] // one stream serves all namespaces
 }
 
 // keepsEvents reports whether a resource has handlers of raw events, which get every event.

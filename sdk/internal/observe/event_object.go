@@ -14,7 +14,7 @@ type EventDispatched struct {
 	Handlers *handlers.Set   // of the resource
 }
 
-// Planned reports which change of an object was found, and what is done about it, before any handler of changes is called.
+// Planned reports the cause of a cycle and its decisions about handlers, before the cycle calls a change handler.
 type Planned struct {
 	Subject *Subject
 	At      time.Time
@@ -23,7 +23,7 @@ type Planned struct {
 	Reason string // the value of that annotation
 
 	Cause      *handlers.Cause // nil if no handler needs one
-	Handlers   *handlers.Set   // of the resource
+	Handlers   *handlers.Set   // all handlers of the resource
 	Changing   bool            // handlers of changes are interested in the object
 	Finalizer  bool            // the object has the operator's finalizer
 	Background Background      // the daemons and timers of the object; nil if there are none
@@ -166,8 +166,8 @@ type IndexFailure struct {
 	Until time.Time // before which the handler is not called again
 }
 
-// ObjectForgotten reports that the operator does not remember the object anymore: it was deleted, or
-// is not served anymore.
+// ObjectForgotten reports that the operator has forgotten a deleted object, or an object whose resource
+// it no longer serves.
 type ObjectForgotten struct {
 	Identity *Identity
 }

@@ -28,7 +28,7 @@ func (o *shown) dispatched(e EventDispatched) {
 	}
 }
 
-// planned shows the cause and the decisions about all handlers, or that the object asks to be left alone.
+// planned shows the cause and the decisions about all handlers. A paused object has none.
 func (o *shown) planned(e Planned) {
 	o.ResourceVersion, o.Owners, o.Paused = e.Subject.Object.ResourceVersion, ownersOf(e.Subject.Object), nil
 	switch {

@@ -24,7 +24,7 @@ type inspectedObject struct {
 	mu      sync.Mutex
 	shown   shown
 	overdue *time.Timer // shows that the deletion is stuck; nil if that is not to come
-	dropped bool        // the object was forgotten: nothing is published anymore
+	dropped bool        // the operator has forgotten the object, and publishes no state of it
 }
 
 // find returns an object; nil if no event about it has arrived, or if it was forgotten.

@@ -14,7 +14,7 @@ import (
 // shown is an object as readers of the inspector see it.
 type shown struct {
 	inspect.Object
-	deleting time.Time // when it was first seen as being deleted; zero before
+	deleting time.Time // time of the first version with a deletion timestamp; zero before
 }
 
 // after returns the object after an event about it, and whether readers should see that at once. Without an event, only
