@@ -83,10 +83,10 @@ func (t *tenure) resume(sent time.Time) bool {
 	}
 	t.lapsed = false
 	t.newTerm()
-	t.guard.Raise()
-	t.pauses.end(t.key)
 	t.logger.Info("The record of this operator in "+t.object+" counts again: listing all objects, unless another operator has precedence",
 		observe.EventKey, observe.LogPeeringRenewed)
+	t.guard.Raise()
+	t.pauses.end(t.key)
 	return true
 }
 
