@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Admission is the request of [OnValidate] and [OnMutate]: somebody is about to create, change, delete or connect
-// to an object. See [Admission handlers].
+// Admission is the request of [OnValidate] and [OnMutate]: a user or a program is about to create, change, delete or
+// connect to an object. See [Admission handlers].
 //
 // [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
 type Admission[T any] struct {
@@ -70,7 +70,7 @@ type UserInfo struct {
 	Extra    map[string][]string
 }
 
-// Operation is what somebody is about to do.
+// Operation is the operation of an admission request.
 type Operation string
 
 // The operations.
@@ -81,9 +81,9 @@ const (
 	OperationConnect Operation = handlers.OperationConnect // such as "kubectl exec"
 )
 
-// AdmissionError denies a request. The user sees the message. All other errors of admission handlers deny the
-// request too, with the code 500. It is found through wrapping; then, the message is that of the outermost error. In
-// other handlers, it is a [PermanentError].
+// AdmissionError denies a request. The user sees the message. All other errors of admission handlers deny the request
+// too, with the code 500. An error that wraps an AdmissionError counts as one; the user then sees the message of the
+// outermost error. Other handlers treat it as a [PermanentError].
 type AdmissionError struct {
 	Message string
 	Code    int // HTTP status, from 400 to 599; defaults to 500

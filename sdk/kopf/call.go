@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// caller lets the engine call a user's function without knowing its type.
+// caller calls a user's function for the engine, which does not know the function's type.
 type caller struct {
 	request requestMaker
 	kind    string       // the kind that the type of the object is of; empty if it can be any
@@ -82,7 +82,7 @@ func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
 	}))
 }
 
-// callField calls a handler of a field. The field of a sub-handler is that of its parent.
+// callField calls a field handler. A sub-handler has the field of its parent.
 func callField[F any](fn func(context.Context, *FieldChange[F]) error, field object.Path) caller {
 	request := func(cause *handlers.Cause, call *handlers.Call) (*FieldChange[F], error) {
 		return fieldChangeOf[F](cause, call, field)

@@ -27,14 +27,12 @@ func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *Dae
 	add(r, handlers.Daemon, resource, fn, callDaemon(fn), applyAll(opts, DaemonOption.daemon))
 }
 
-// DaemonRun is the request of a [Daemon]: one run of it. Its methods return the object as it
-// is at the time of the call: call them again instead of keeping what they returned. They are
-// safe for concurrent use.
+// DaemonRun is the request of a [Daemon]: one run of the daemon. Its methods return the object in its state at the
+// time of the call: call them again instead of keeping the object. The methods are safe for concurrent use.
 //
-// A daemon ends in steps. First it is asked to finish: [DaemonRun.Stopping] closes and
-// [DaemonRun.Sleep] returns false. After the Backoff of its [Cancellation], by default at once, its
-// context is cancelled with the [StopReason] as the cause. After the Timeout, by
-// default never, the operator abandons the daemon and releases the object. See
+// A daemon ends in steps. First it is asked to finish: [DaemonRun.Stopping] closes and [DaemonRun.Sleep] returns
+// false. After the Backoff of its [Cancellation], by default at once, its context is cancelled with the [StopReason]
+// as the cause. After the Timeout, by default never, the operator abandons the daemon and releases the object. See
 // [How a daemon ends].
 //
 // [How a daemon ends]: https://github.com/kopf-dev/kopf/blob/main/docs/daemons-and-timers.md#how-a-daemon-ends
@@ -48,17 +46,16 @@ type DaemonRun[T any] struct {
 	Recorder        *Recorder
 	Param           any
 	Attempt
-	Result any // as in [Change]
+	Result any // see [Change.Result]
 
-	task testhooks.Task // nil in a request that is made by hand, unless package kopftest drives it
+	task testhooks.Task // nil in a request constructed in a test, unless package kopftest drives the request
 	send func(context.Context) error
 	last lastGood[T]
 }
 
-// Object returns the newest version of the object that decodes into T. A daemon whose object
-// has never decoded is not started. A newer version that does not decode is logged and skipped.
-// The object must not be modified, because all daemons of the object share it. It is nil in a
-// request that was made by hand.
+// Object returns the newest version of the object that decodes into T. A daemon whose object has never decoded is not
+// started. A newer version that does not decode is logged and skipped. The object must not be modified, because all
+// daemons of the object share it. It is nil in a request constructed in a test.
 func (d *DaemonRun[T]) Object() *T {
 	object, err := d.last.of(d.task)
 	if err != nil {
@@ -68,8 +65,8 @@ func (d *DaemonRun[T]) Object() *T {
 	return object
 }
 
-// Body returns the newest version of the object as the API server sent it. It is nil in a
-// request that was made by hand.
+// Body returns the newest version of the object as the API server sent it. It is nil in a request constructed in a
+// test.
 func (d *DaemonRun[T]) Body() *Object {
 	if d.task == nil {
 		return nil
@@ -91,9 +88,8 @@ func (d *DaemonRun[T]) strings(stanza string) map[string]string {
 	return stringsAt(tree, stanza)
 }
 
-// Changed returns a channel that closes when a newer version of the object arrives. Get the
-// channel before you read the object, so that no change is missed. It is nil in a request that
-// was made by hand.
+// Changed returns a channel that closes when a newer version of the object arrives. Get the channel before you read
+// the object, so that no change is missed. It is nil in a request constructed in a test.
 func (d *DaemonRun[T]) Changed() <-chan struct{} {
 	if d.task == nil {
 		return nil
@@ -101,8 +97,8 @@ func (d *DaemonRun[T]) Changed() <-chan struct{} {
 	return d.task.Newer()
 }
 
-// Stopping returns a channel that closes when the daemon is asked to finish. It is nil in a
-// request that was made by hand.
+// Stopping returns a channel that closes when the daemon is asked to finish. It is nil in a request constructed in a
+// test.
 func (d *DaemonRun[T]) Stopping() <-chan struct{} {
 	if d.task == nil {
 		return nil
@@ -110,14 +106,14 @@ func (d *DaemonRun[T]) Stopping() <-chan struct{} {
 	return d.task.Stopping()
 }
 
-// Sleep waits for the duration. It returns true when the time is over, and false as soon as the
-// daemon is asked to finish, so that it can control a loop:
+// Sleep waits for the duration. It returns true when the time is over, and false as soon as the daemon is asked to
+// finish, so that it can control a loop:
 //
 //	for d.Sleep(10 * time.Second) {
 //		...
 //	}
 //
-// In a request that was made by hand, it returns false at once.
+// In a request constructed in a test, it returns false at once.
 func (d *DaemonRun[T]) Sleep(duration time.Duration) bool {
 	if d.task == nil {
 		return false
@@ -134,9 +130,9 @@ func (d *DaemonRun[T]) StopReason() StopReason {
 	return StopReason(d.task.Reason())
 }
 
-// Apply sends and empties the Patch while the daemon continues. Afterwards,
-// [DaemonRun.Object] has the changes. It returns the error of the request; what was not sent
-// stays in the Patch for the next time. It returns nil if the object no longer exists.
+// Apply sends and empties the Patch while the daemon continues. Afterwards, [DaemonRun.Object] has the changes. It
+// returns the error of the request; unsent changes stay in the Patch for the next time. It returns nil if the object
+// no longer exists.
 func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 	if d.send == nil {
 		return nil
@@ -157,7 +153,7 @@ type StopReason uint8
 // The reasons to finish.
 const (
 	StopFiltersMismatch StopReason = 1 << iota // the object no longer matches the filters
-	StopResourceDeleted                        // the object is being deleted, or is gone
+	StopResourceDeleted                        // the object is being deleted, or no longer exists
 	StopOperatorPausing                        // the operator is paused
 	StopOperatorExiting                        // the operator stops
 )

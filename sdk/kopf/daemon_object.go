@@ -73,7 +73,7 @@ func (l *lastGood[T]) of(task testhooks.Task) (*T, error) {
 // viewAs returns a version of the object as a T, which all daemons of the object share.
 func viewAs[T any](task testhooks.Task, version *object.Object) (*T, error) {
 	return daemons.View(task.Views(), version, func(version *object.Object) (view *T, err error) {
-		// It has a tree of its own, which is forgotten with it.
+		// The tree is detached: it is not shared with the version, and is freed together with the view.
 		body := &Object{wire: version.Detached(), aside: true}
 		if object, ok := any(body).(*T); ok {
 			return object, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 )
 
-// describeIfAsked answers a request to describe the operator instead of running it, as "kopf manifests" makes it.
-// It reports whether there was one.
+// describeIfAsked describes the operator instead of running it, if "kopf manifests" started the program and asks for
+// that. It reports whether it was asked.
 func describeIfAsked(config engine.Config) (asked bool, err error) {
 	request, err := inspect.ReadDescribeRequest()
 	if err != nil || request == nil {

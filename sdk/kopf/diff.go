@@ -10,9 +10,8 @@ import (
 // Diff is a list of differences, in no particular order.
 type Diff []DiffItem
 
-// DiffItem is one difference. A nil value is an absent one. The values are those of
-// [Object.Get], and must not be modified. In a [FieldChange], the path is relative to the field,
-// and is empty for the field itself.
+// DiffItem is one difference. A nil value is an absent one. The values have the types that [Object.Get] returns, and
+// must not be modified. In a [FieldChange], the path is relative to the field, and is empty for the field itself.
 type DiffItem struct {
 	Path     Path
 	Old, New any

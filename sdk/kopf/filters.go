@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Labels is a filter on labels. A value is a string, [Present], [Absent], or [Where] or [WhereWith] with a
-// function of a string; anything else is a mistake in the registration. All labels must match.
-// Several Labels options add up; two conditions on the same label are a mistake. See [Filters].
+// Labels is a filter on labels. A value is a string, [Present], [Absent], or [Where] or [WhereWith] with a function
+// of a string; any other value is a registration error. All labels must match. Several Labels options add up; two
+// conditions on the same label are a registration error. See [Filters].
 //
 //	kopf.OnCreate(r, pods, fn, kopf.Labels{"tier": "gold", "paused": kopf.Absent})
 //
@@ -24,9 +24,9 @@ type Labels map[string]any
 // Annotations is a filter on annotations, with the values and rules of [Labels].
 type Annotations map[string]any
 
-// Field is a filter on a field: the field must be present, unless [Value] says otherwise. For
-// updates, it must also have changed. The field becomes part of the handler's id. The request
-// stays that of the whole object, with its Old and Diff: for those of the field, see [OnField].
+// Field is a filter on a field: the field must be present, unless [Value] says otherwise. For updates, it must also
+// have changed. The field becomes part of the handler's id. The handler still receives the request of the whole
+// object, with its Old and Diff; [OnField] has the Old and Diff of the field.
 func Field(path Path) FilterOption {
 	return option(func(c *config) {
 		p, err := path.fixed()
@@ -54,14 +54,14 @@ func Value(want any) FilterOption {
 	return once("Value", func(c *config) { c.Value = c.criterion("Value", want) })
 }
 
-// From is the value that the [Field] had before the update, with the values of [Value], which
-// cannot be combined with it. Defaults to any value or none.
+// From matches the old value of [Field]. It accepts the same values as [Value], and cannot be combined with it.
+// Defaults to any value, including an absent one.
 func From(want any) UpdateOption {
 	return once("From", func(c *config) { c.Old = c.criterion("From", want) })
 }
 
-// To is the value that the [Field] has after the update, with the values of [Value], which
-// cannot be combined with it. Defaults to any value or none.
+// To matches the new value of [Field]. It accepts the same values as [Value], and cannot be combined with it.
+// Defaults to any value, including an absent one.
 func To(want any) UpdateOption {
 	return once("To", func(c *config) { c.New = c.criterion("To", want) })
 }
@@ -81,8 +81,8 @@ var (
 	Absent = Criterion{criterion: handlers.Absent}
 )
 
-// Where accepts the values that decode into V and for which f returns true. For an absent
-// value, f gets the zero value. Its context is that of [When]. It must be safe for concurrent use.
+// Where accepts the values that decode into V and for which f returns true. For an absent value, f gets the zero
+// value. It gets the same context as the function of [When], and must be safe for concurrent use.
 func Where[V any](f func(context.Context, V) bool) Criterion {
 	return Criterion{
 		criterion: handlers.FuncCriterion(funcName(f), func(ctx context.Context, _ *handlers.Cause, value any, _ bool) bool {
@@ -159,21 +159,20 @@ func (c *config) criterion(name string, want any) *handlers.Criterion {
 	return &criterion
 }
 
-// When is a filter with a function of the object, or of the request. A is the handler's object
-// type, any other type that the object decodes into, [Object], [Request], or the type of the
-// handler's own request, such as Change[Claim]. Daemons have no request before they start: use
-// [Request] instead of [DaemonRun].
+// When is a filter with a function of the object, or of the request. A is the handler's object type, any other type
+// that the object decodes into, [Object], [Request], or the type of the handler's own request, such as Change[Claim].
+// Daemons have no request before they start: use [Request] instead of [DaemonRun].
 //
 //	kopf.When(func(_ context.Context, c *Claim) bool { return c.Spec.Size != "" })
 //	kopf.When(func(ctx context.Context, r *kopf.Request) bool { return used.Get(ctx, r.Name) != nil })
 //
-// The context belongs to the operator, so that the function can read an [Index]. A change of an index
-// does not call the function again: the next version of the object, or a retry, does.
+// The context belongs to the operator, so that the function can read an [Index]. A change of an index does not call
+// the function again: the next version of the object, or a retry, does.
 //
-// The function must not modify its argument, must be safe for concurrent use, and should have
-// no side effects: it is called more often than the handler. An object that does not decode
-// into A does not match. The request has what is known before a handler is chosen: its Patch
-// and Recorder are nil, its Logger discards everything, and its Attempt is zero.
+// The function must not modify its argument, must be safe for concurrent use, and should have no side effects: it is
+// called more often than the handler. An object that does not decode into A does not match. The request has only the
+// values that do not depend on a handler: its Patch and Recorder are nil, its Logger discards everything, and its
+// Attempt is zero.
 func When[A any](f func(context.Context, *A) bool) FilterOption {
 	return option(func(c *config) {
 		if f == nil {

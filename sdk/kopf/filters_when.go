@@ -23,8 +23,8 @@ type where struct {
 	set   func(handlers.Criterion) // puts the criterion into the handler
 }
 
-// requestMaker makes the request of a family for filters, without what is unknown before a
-// handler is chosen, such as the attempt and the patch.
+// requestMaker makes the request of a handler family for filters. Filters run before a handler is chosen, so the
+// attempt and the patch are absent.
 type requestMaker struct {
 	typ  reflect.Type
 	make func(*handlers.Cause) (any, error)

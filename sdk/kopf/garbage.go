@@ -26,17 +26,17 @@ const (
 	startCollections = 3
 )
 
-// adjustCollection makes the garbage collector wait until there is three quarters as much garbage as there is
-// in use on the heap, but at least [minGarbage]. Go's default is as much as the heap and the stacks, which would
-// double what ten thousand daemons need. A GOGC in the environment prevails. A GOMEMLIMIT limits the memory as usual.
+// adjustCollection makes the garbage collector wait until the garbage reaches three quarters of the live heap, and at
+// least [minGarbage]. Go's default, the size of the live heap and the stacks, would double the memory of ten thousand
+// daemons. A GOGC in the environment prevails. A GOMEMLIMIT limits the memory as usual.
 func adjustCollection() {
 	if os.Getenv("GOGC") == "" {
 		afterCollection(100, startCollections)
 	}
 }
 
-// afterCollection adjusts the percentage of the collector after each collection, by means of a finalizer:
-// the runtime calls it when it has collected what the finalizer belongs to. The first collections are skipped.
+// afterCollection adjusts the collector's percentage after each collection, except for the first ones. It uses a
+// finalizer, which the runtime calls after the collection of the finalizer's object.
 func afterCollection(percent, skipped int) {
 	type sentinel struct{ _ *byte } // with a pointer, so that it is not allocated together with others
 	runtime.SetFinalizer(new(sentinel), func(*sentinel) {

@@ -14,9 +14,8 @@ func OnCreate[T any](r *Registry, resource Selector, fn func(context.Context, *C
 	add(r, handlers.Create, resource, fn, callChange(fn), applyAll(opts, CreateOption.create))
 }
 
-// OnUpdate registers a handler that is called when an object's essence has changed. With the
-// [Field] option, it is called only when that field has changed; see also [OnField]. See
-// [Causes] for what the essence is.
+// OnUpdate registers a handler that is called when an object's essence has changed. With the [Field] option, it is
+// called only when that field has changed; see also [OnField]. [Causes] defines the essence.
 //
 // [Causes]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#causes
 func OnUpdate[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...UpdateOption) {
@@ -38,10 +37,9 @@ func OnResume[T any](r *Registry, resource Selector, fn func(context.Context, *C
 	add(r, handlers.Resume, resource, fn, callChange(fn), applyAll(opts, ResumeOption.resume))
 }
 
-// OnField registers a handler that is called when one field differs from its last-handled
-// value, also when the whole object is created or deleted. The [Reasons] option limits it to
-// some of these. A malformed or empty path, or one that
-// leads into a list, is a mistake in the registration. See [Fields].
+// OnField registers a handler that is called when one field differs from its last-handled value, also when the whole
+// object is created or deleted. The [Reasons] option limits it to some of these. A path that is malformed or empty,
+// or leads into a list, is a registration error. See [Fields].
 //
 // [Fields]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#fields
 func OnField[F any](r *Registry, resource Selector, field Path, fn func(context.Context, *FieldChange[F]) error, opts ...FieldOption) {

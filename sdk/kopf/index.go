@@ -42,8 +42,8 @@ func NewIndex[T any, K comparable, V any](r *Registry, resource Selector, fn fun
 	return &Index[K, V]{add(r, handlers.Index, resource, fn, callIndex(fn), c)}
 }
 
-// Get returns the values of a key, in no particular order, or nil if there are none. The slice
-// belongs to the caller. The values are shared: what they point to must not be modified.
+// Get returns the values of a key, in no particular order, or nil if there are none. The slice belongs to the caller.
+// The values are shared: do not modify maps, slices or pointers in them.
 func (x *Index[K, V]) Get(ctx context.Context, key K) []V { return x.in(ctx, "Get").Get(key) }
 
 // All returns all pairs of keys and values; a key with several values appears once for each.

@@ -45,7 +45,7 @@ type ConnectionInfo struct {
 	Expiration time.Time
 }
 
-// The priorities are those of Kopf for Python.
+// The priorities equal Kopf for Python's.
 const (
 	kubeconfigPriority     = 10
 	serviceAccountPriority = 20

@@ -19,16 +19,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// Main runs an operator as a program, until SIGINT or SIGTERM; a second signal ends it at once.
-// It does not return: the exit code is 0 after a graceful stop, 1 after a failure or a panic in
-// register, and 2 for invalid flags. Main adjusts when garbage is collected, unless GOGC
-// is set in the environment: when it is three quarters of the heap in use, and at least 10 MB. The flags are those of "kopf run" that concern the operator itself: see
-// [Command line].
+// Main runs an operator as a program, until SIGINT or SIGTERM; a second signal ends it at once. It does not return:
+// the exit code is 0 after a graceful stop, 1 after a failure or a panic in register, and 2 for invalid flags. Unless
+// GOGC is set in the environment, Main collects garbage when it reaches three quarters of the heap in use, and at
+// least 10 MB. Main accepts the flags of "kopf run" that concern the operator itself: see [Command line].
 //
 //	func main() { kopf.Main(Register) }
 //
-// With "uninstall" as its first argument, the program does not run the operator, but removes what that has left in the
-// cluster. See [Uninstall].
+// With "uninstall" as its first argument, the program does not run the operator, but removes the operator's
+// finalizers, webhook configurations, peering records and leases from the cluster. See [Uninstall].
 //
 // [Uninstall]: https://github.com/kopf-dev/kopf/blob/main/docs/uninstall.md
 // [Command line]: https://github.com/kopf-dev/kopf/blob/main/docs/command-line.md#the-operator-itself

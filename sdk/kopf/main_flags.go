@@ -18,7 +18,7 @@ import (
 
 // mainFlags are the command line of an operator.
 type mainFlags struct {
-	name string // of the program
+	name string // program name, for messages
 
 	kubeconfig, context   string
 	namespaces            []string

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
-// webhookFlags are the flags about the way in for admission reviews.
+// webhookFlags are the flags of the webhook server.
 type webhookFlags struct {
 	listen, url, service string
 	ca, cert, key        string
@@ -37,7 +37,7 @@ func (f *webhookFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.dev, "webhook-dev", "", "mark the webhook configurations with the id of a development session, and let their failures block nobody")
 }
 
-// session is what an id of a development session looks like: it is a label and a part of a name.
+// session matches an id of a development session, which is used as a label and as a part of a name.
 var session = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
 // parse checks the flags.

@@ -12,12 +12,12 @@ import (
 
 // The environment of a program that "kopf dev" or "kopf run" has started.
 const (
-	// noteVariable names the file in which the program notes that it runs, and that it has ended. If it ends
-	// without the latter, its code has called os.Exit, or it has crashed: "kopf run" says so.
+	// noteVariable names the file in which the program notes that it runs, and later that it ended. Without the
+	// second note, the program crashed or called os.Exit, and "kopf run" reports that.
 	noteVariable = "KOPF_EXIT_NOTE"
 
-	// wayInVariable is set if a program with admission handlers can ask for a way in: it notes that it needs
-	// one and ends, and is started again with flags for it.
+	// wayInVariable is set if the parent process can expose webhooks. A program with admission handlers notes that it
+	// needs the exposure and exits; the parent starts it again with the webhook flags.
 	wayInVariable = "KOPF_WAY_IN"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/uninstall"
 )
 
-// uninstallCommand makes the program remove what the operator has left, if it is the first argument.
+// uninstallCommand is the first argument that makes the program remove the operator's leftovers from the cluster.
 const uninstallCommand = "uninstall"
 
 // uninstallFlags are the flags of that besides those of the operator.
@@ -54,8 +54,8 @@ func (f *uninstallFlags) check() error {
 	return nil
 }
 
-// run removes what the operator has left. Its startup handlers are not called, and so it does not know what they
-// set.
+// run deletes the operator's finalizers, webhook configurations, peering records and leases. It does not call the
+// startup handlers, so it ignores settings that they change.
 func (f *uninstallFlags) run(ctx context.Context, o *Operator, out io.Writer, note func(string)) error {
 	settings := o.Settings.withDefaults()
 	config := o.config(&settings)

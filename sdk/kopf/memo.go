@@ -15,7 +15,7 @@ import (
 //
 // [Memos]: https://github.com/kopf-dev/kopf/blob/main/docs/memos.md
 type Memo struct {
-	parent *Memo // of the operator; nil in the operator's own
+	parent *Memo // the operator's memo; nil in the operator's memo itself
 
 	mu     sync.Mutex
 	values map[reflect.Type]any
@@ -24,14 +24,13 @@ type Memo struct {
 // child returns an empty memo that inherits values from m.
 func (m *Memo) child() *Memo { return &Memo{parent: m} }
 
-// MemoOf returns the memo's value of type M, the same one in every call. The first call for an
-// object returns a zero value, unless the operator's memo has an M: then the object gets that
-// value, or a clone if *M has a method Clone() *M.
+// MemoOf returns the memo's value of type M, the same one in every call. The first call for an object returns a zero
+// value, unless the operator's memo has an M: then the object gets that value, or a clone if *M has a method Clone()
+// *M.
 //
-// The memo is safe for concurrent use, but its values need locks of their own: daemons, timers
-// and other handlers of an object run at the same time, and all objects share what they inherit
-// without a clone. Clone must be safe for concurrent use too. For a nil memo, as in a request
-// that was made by hand, each call returns a new zero value.
+// The memo is safe for concurrent use, but its values need their own locks: the daemons, timers and other handlers of
+// an object run concurrently, and all objects share an inherited value without a Clone method. Clone must be safe for
+// concurrent use too. For a nil memo, as in a request constructed in a test, each call returns a new zero value.
 //
 //	pings := kopf.MemoOf[Pings](c.Memo)
 func MemoOf[M any](m *Memo) *M {

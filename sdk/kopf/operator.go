@@ -56,9 +56,9 @@ type Operator struct {
 
 	running             atomic.Bool
 	dev                 bool             // takes precedence over deployed operators
-	private             bool             // expects no deployed operator in development
-	keepPriority        bool             // even in development
-	handOver            func() bool      // whether the next process takes over the record in the peering; nil if there is none
+	private             bool             // in development, expects no deployed operator
+	keepPriority        bool             // keep the priority even in development
+	handOver            func() bool      // reports whether the next process takes over the peering record; may be nil
 	traffic             bool             // log each request to the API server
 	exit                func()           // ends a process that does not end in time; nil in programs without [Main]
 	kubeconfig, context string           // replace the login handlers
@@ -67,16 +67,14 @@ type Operator struct {
 	settled             func(Settings)   // receives the settings after the startup handlers, for package kopftest
 }
 
-// Run runs the operator until the context is cancelled or an error makes it impossible to
-// continue. When the context is cancelled, it waits for running handlers for at most
-// [QueueingSettings].ExitTimeout, calls the cleanup handlers, and returns nil. The context of cleanup
-// handlers ends [ProcessSettings].ForcedExitTimeout after that of Run, and Run abandons those that
-// ignore it for longer than the ExitTimeout. Run ignores the signals of the system.
+// Run runs the operator until the context is cancelled or an error makes it impossible to continue. When the context
+// is cancelled, it waits for running handlers for at most [QueueingSettings].ExitTimeout, calls the cleanup handlers,
+// and returns nil. The context of cleanup handlers ends [ProcessSettings].ForcedExitTimeout after that of Run, and
+// Run abandons those that ignore it for longer than the ExitTimeout. Run ignores the signals of the system.
 //
-// If there are mistakes in the registrations, the error wraps [ErrRegistration] and names all of
-// them. If the cluster accepts no credentials, it wraps [ErrLogin]; if it cannot reach the admission handlers,
-// [ErrNoWayIn]. It also wraps the errors of
-// startup and cleanup handlers that have failed permanently, of the network and of the API server.
+// For invalid handler registrations, the error wraps [ErrRegistration] and names all of them. If the cluster accepts
+// no credentials, the error wraps [ErrLogin]; if the cluster cannot reach the admission handlers, [ErrNoWayIn]. It
+// also wraps errors of the network, of the API server, and of startup and cleanup handlers that failed permanently.
 //
 // An operator can be run again, with the same memo, after Run has returned.
 func (o *Operator) Run(ctx context.Context) error {
@@ -163,7 +161,7 @@ func (o *Operator) inDevelopment(s Settings) Settings {
 // errRunning refuses a second run at the same time.
 var errRunning = errors.New("run operator: it is running already; to run several at a time, create another Operator")
 
-// check finds the mistakes that are known before the operator does anything.
+// check returns the errors that are known before the operator does anything.
 func (o *Operator) check() error {
 	if o.Registry == nil {
 		return fmt.Errorf("%w: the Registry is not set; make one and register handlers in it", ErrRegistration)

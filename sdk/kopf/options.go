@@ -96,8 +96,7 @@ func ID(id string) Option {
 	})
 }
 
-// Param sets the Param of the handler's requests, to tell apart several registrations of one
-// function.
+// Param sets the Param of the handler's requests, to distinguish several registrations of one function.
 func Param(value any) Option { return once("Param", func(c *config) { c.Param = value }) }
 
 // ErrorsMode decides what follows an error that is neither temporary nor permanent, or a panic.
@@ -223,8 +222,8 @@ func InitialDelay(d time.Duration) BackgroundOption {
 	return once("InitialDelay", func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
 }
 
-// Cancellation is an option of [Daemon]: it decides how the operator ends a daemon that must finish. The zero value of
-// each field means its default; a negative duration is a mistake in the registration.
+// Cancellation is an option of [Daemon]: it decides how the operator ends a daemon that must finish. The zero value
+// of each field means its default; a negative duration is a registration error.
 type Cancellation struct {
 	// Backoff is the time from asking a daemon to finish until its context is cancelled. Defaults to none: the
 	// context is cancelled at once.

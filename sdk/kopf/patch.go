@@ -10,24 +10,23 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Patch collects changes of one object. The operator sends them after the handler, together with
-// its own, in as few requests as possible. Set and Remove make a merge patch: maps are merged,
-// anything else is replaced. It is safe for concurrent use. A nil Patch, as in a request that
-// was made by hand, discards all changes. See [Patches].
+// Patch collects changes of one object. The operator sends them after the handler, together with its own, in as few
+// requests as possible. Set and Remove make a merge patch: maps are merged, anything else is replaced. It is safe for
+// concurrent use. A nil Patch, as in a request constructed in a test, discards all changes. See [Patches].
 //
 // [Patches]: https://github.com/kopf-dev/kopf/blob/main/docs/results-and-patches.md#patches
 type Patch struct {
 	patch *patch.Patch
 	body  *Object
-	live  func() *Object // of a daemon, instead of the body
+	live  func() *Object // the daemon's newest object, instead of body; nil outside of daemons
 }
 
 // newPatch returns an empty patch of an object, from which [Edit] starts; nil stands for an empty one.
 func newPatch(body *Object) *Patch { return &Patch{patch: patch.NewPatch(), body: body} }
 
-// Set sets the value at a path to anything that encodes as JSON. It panics if the value does not
-// encode, if the path is malformed, and if it leads into a list or another value that is no map: set
-// that as a whole, or use [Transform]. In a handler, a panic is treated as an error.
+// Set sets the value at a path to anything that encodes as JSON. It panics if the value does not encode, if the path
+// is malformed, and if the path leads into a list or any other value that is no map: set such a value as a whole, or
+// use [Transform]. In a handler, a panic is treated as an error.
 func (p *Patch) Set(path Path, value any) {
 	plain, err := object.Normalize(value)
 	if err != nil {
@@ -63,8 +62,8 @@ func (p *Patch) set(method string, path Path, value any) {
 	}
 }
 
-// accepts returns an error if setting a field would destroy the value around it, or if the server
-// would refuse the value of a label or an annotation, which is too late to tell the handler.
+// accepts returns an error if setting a field would destroy the value around it, or if the API server would reject
+// the value of a label or an annotation. The server's rejection would come only after the handler.
 func (p *Patch) accepts(where object.Path, value any) error {
 	if len(where) == 3 && where[0] == "metadata" && (where[1] == "labels" || where[1] == "annotations") {
 		if _, isText := value.(string); !isText && value != nil {
@@ -83,7 +82,7 @@ func (p *Patch) accepts(where object.Path, value any) error {
 
 // barrier returns the value that is no map among the parents of a field, after the earlier changes.
 func (p *Patch) barrier(where object.Path) (object.Path, any, error) {
-	maps := 0 // among the parents in the patch: they replace what the object has
+	maps := 0 // number of leading parents that are maps in the patch, where they replace the object's values
 	for ; maps < len(where)-1; maps++ {
 		at := where[:maps+1]
 		changed, ok := p.patch.Lookup(at)
@@ -167,7 +166,7 @@ func editOf[T any](p *Patch, f func(*T)) (map[string]any, error) {
 	return changesBy(patch.Merged(body, p.patch.Tree()), f)
 }
 
-// changesBy returns the merge patch of what a function changes in an object.
+// changesBy returns the merge patch of the changes that a function makes to an object.
 func changesBy[T any](obj map[string]any, f func(*T)) (map[string]any, error) {
 	current, err := json.Marshal(obj)
 	if err != nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// Recorder posts Kubernetes events, which "kubectl describe" shows. They are posted in the
-// background, as [PostingSettings] allow. Repeated events are counted instead of repeated; if
-// there are too many, some are dropped, which is logged. No events are posted about events. A
-// nil Recorder, as in a request that was made by hand, posts nothing. It is safe for concurrent
-// use. See [Kubernetes events].
+// Recorder posts Kubernetes events, which "kubectl describe" shows. They are posted in the background, as
+// [PostingSettings] allow. Repeated events are counted instead of repeated; if there are too many, some are dropped,
+// which is logged. No events are posted about events. A nil Recorder, as in a request constructed in a test, posts
+// nothing. It is safe for concurrent use. See [Kubernetes events].
 //
 // The reason of an event is one word. Messages are shortened to 1,024 bytes.
 //

@@ -22,8 +22,8 @@ type Registry struct {
 	errs     []error
 }
 
-// Err returns all mistakes in the registrations so far, each with its file and line, or nil. An
-// operator with mistakes does not start.
+// Err returns all registration errors so far, each with its file and line, or nil. An operator with registration
+// errors does not start.
 func (r *Registry) Err() error { return errors.Join(r.errs...) }
 
 // registration describes a handler for the messages about clashes with other handlers.

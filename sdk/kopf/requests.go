@@ -29,8 +29,8 @@ type Request struct {
 	// Memo is the object's memo: see [MemoOf].
 	Memo *Memo
 
-	// Logger adds the object's identity to log lines. A handler that logs needs one in a request that
-	// was made by hand; requests of package kopftest have one.
+	// Logger adds the object's identity to log lines. In a request constructed in a test, it is nil unless you set
+	// it; requests of package kopftest have a Logger.
 	Logger *slog.Logger
 
 	// Recorder posts Kubernetes events about the object.
@@ -74,7 +74,7 @@ type Change[T any] struct {
 	Result any
 
 	subs   *subHandlers
-	direct directSubHandlers // without subs
+	direct directSubHandlers // sub-handlers without an operator
 }
 
 // FieldChange is the request of [OnField]; F is the type of the field. If the new value does not
@@ -88,10 +88,10 @@ type FieldChange[F any] struct {
 	Field    Path // path of the field
 	Old, New F    // last-handled and current value; zero if absent
 	Diff     Diff // differences inside the field; their paths are relative to it
-	Result   any  // as in [Change]
+	Result   any  // see [Change.Result]
 
 	subs   *subHandlers
-	direct directSubHandlers // without subs
+	direct directSubHandlers // sub-handlers without an operator
 }
 
 // Event is the request of [OnEvent]: one event of the watch. Kubernetes events, which "kubectl

@@ -28,34 +28,35 @@ type ScalingSettings struct {
 	// which spreads the objects evenly.
 	ShardByNamespace bool
 
-	// LeaderElection lets one replica of the operator handle the objects; the others stand by. It needs
-	// LeaseName and Elector, and excludes Shards. Defaults to false.
+	// LeaderElection makes one replica of the operator handle the objects; the others stand by. It needs LeaseName
+	// and Elector, and excludes Shards. Defaults to false.
 	LeaderElection bool
 
 	// Elector elects the leader. Defaults to none; leaderelection.Register of the module sdk/leaderelection sets
 	// one.
 	Elector election.Elector
 
-	// LeaseName is the name that all replicas of the operator have in common, and no other operator in the
-	// LeaseNamespace: at most 50 lower case letters, digits and dashes. Defaults to none.
+	// LeaseName is the name of the Lease that the replicas of the operator share; with Shards, it is the prefix of
+	// their Leases. It must be unique in the LeaseNamespace: at most 50 lower case letters, digits and dashes.
+	// Defaults to none.
 	LeaseName string
 
-	// LeaseNamespace is the namespace of the leases. Defaults to that of the credentials, such as the pod's.
+	// LeaseNamespace is the namespace of the leases. Defaults to the namespace of the credentials, such as the pod's.
 	LeaseNamespace string
 
-	// Identity tells this replica from the others in the leases. Defaults to the host's name with a random
-	// suffix, a new one in each run.
+	// Identity identifies this replica in the leases. Defaults to the host's name with a random suffix, which changes
+	// in each run.
 	Identity string
 
-	// LeaseDuration is how long the others wait after the last sign of a replica before they take over what it
-	// had: a whole number of seconds. Defaults to 15s.
+	// LeaseDuration is how long a lease stays valid after its last renewal; then another replica may take it over. It
+	// must be a whole number of seconds. Defaults to 15s.
 	LeaseDuration time.Duration
 
-	// RenewDeadline is how long a replica that cannot renew its lease goes on handling objects. The handlers that
-	// run have the rest of the LeaseDuration to end. Defaults to 10s.
+	// RenewDeadline is how long a replica that cannot renew its lease continues to handle objects. Running handlers
+	// then have the rest of the LeaseDuration to end. Defaults to 10s.
 	RenewDeadline time.Duration
 
-	// RetryPeriod is the time between two looks at the leases. Defaults to 2s.
+	// RetryPeriod is the interval between attempts to acquire or renew a lease. Defaults to 2s.
 	RetryPeriod time.Duration
 }
 
@@ -71,7 +72,7 @@ func (e elector) Elect(ctx context.Context, of engine.Election) error {
 	})
 }
 
-// engine adds the settings to those of the engine.
+// engine copies the settings to the engine's settings.
 func (s ScalingSettings) engine(to *engine.Settings) {
 	to.Selection.Labels = s.LabelSelector
 	if s.Shards != 0 {

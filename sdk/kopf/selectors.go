@@ -20,9 +20,9 @@ const Everything = "*"
 //
 // [Selectors]: https://github.com/kopf-dev/kopf/blob/main/docs/resources.md#selectors
 type Selector struct {
-	Group, Version string // of the API; an empty group means any, an empty version the preferred one
+	Group, Version string // API group and version; an empty group means any, an empty version the preferred one
 	Name           string // any of the names below, as kubectl accepts them, or [Everything]
-	Kind           string // as in manifests, such as "KopfExample"
+	Kind           string // kind in manifests, such as "KopfExample"
 	Plural         string // "kopfexamples"
 	Singular       string // "kopfexample"
 	Shortcut       string // "kex"

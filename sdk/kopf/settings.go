@@ -112,13 +112,13 @@ type BackgroundSettings struct {
 	// CancellationPolling is how often the operator checks a daemon that was asked to stop. Defaults to 60s.
 	CancellationPolling time.Duration
 
-	// InstantExitTimeout is how long the operator waits in place for a daemon that stops as soon as it is asked.
-	// Defaults to 10ms.
+	// InstantExitTimeout is how long the handling of an object blocks for a daemon to stop, before it continues and
+	// checks again later. Defaults to 10ms.
 	InstantExitTimeout time.Duration
 }
 
-// PeeringSettings configure how the operator deals with other operators of the same objects: of all that take
-// part in the same peering object, only the one with the highest priority handles objects. See [Peering].
+// PeeringSettings configure how the operator deals with other operators of the same objects: among the operators of a
+// peering object, only the highest priority handles objects. See [Peering].
 //
 // [Peering]: https://github.com/kopf-dev/kopf/blob/main/docs/peering.md
 type PeeringSettings struct {
@@ -130,8 +130,8 @@ type PeeringSettings struct {
 	// Defaults to 0.
 	Priority int
 
-	// Lifetime is how long other operators wait for a sign of life of this one before they act in its place. It is
-	// a whole number of seconds, at least one. Defaults to 60s.
+	// Lifetime is how long peers consider this operator alive after its last keep-alive. It must be a whole number of
+	// seconds, at least 1s. Defaults to 60s.
 	Lifetime time.Duration
 
 	// Mandatory pauses the operator while the peering object does not exist, or cannot be read. Defaults to false:
@@ -167,7 +167,7 @@ type NetworkingSettings struct {
 	EnforceRetryAfter bool
 }
 
-// PersistenceSettings configure what the operator stores on the objects.
+// PersistenceSettings configure the operator's records on the objects.
 type PersistenceSettings struct {
 	// Finalizer is the name of the finalizer. The operator does not start with a name that the API server would
 	// reject. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
@@ -196,7 +196,7 @@ type PersistenceSettings struct {
 // [Security]: https://github.com/kopf-dev/kopf/blob/main/docs/security.md#secrets
 type RedactionSettings struct {
 	// Fields are the paths of fields with secrets, such as "spec.password", in objects of all resources. A path
-	// goes on in each item of a list: "spec.users.password". Defaults to none.
+	// continues in each item of a list: "spec.users.password". Defaults to none.
 	Fields []Path
 
 	// Indices are the ids of indices whose values the inspector does not show, besides those of Secrets. Defaults
@@ -208,19 +208,18 @@ type RedactionSettings struct {
 //
 // [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
 type AdmissionSettings struct {
-	// Server brings the reviews of the cluster to the operator. It is required if there are admission handlers. The
-	// flags of [Main] replace it. Defaults to none.
+	// Server receives AdmissionReviews from the API server. It is required if any admission handler is registered.
+	// The webhook flags of [Main] replace it. Defaults to none.
 	Server webhook.Listener
 
-	// Managed is the name of the configurations of webhooks that the operator creates and keeps up to date, one of the
-	// validating and one of the mutating handlers. It ends the names of the webhooks, and is a domain
-	// name such as "claims.example.com". Operators that share the name keep the webhooks until the last one has left.
+	// Managed is the name of the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration that the
+	// operator creates and updates. It is also the suffix of the webhook names, so it must be a domain name such as
+	// "claims.example.com". Operators that share the name keep the webhooks until the last operator has stopped.
 	// Defaults to none: the operator manages no configurations.
 	Managed string
 
-	// ReviewOwn calls the admission handlers also when the operator writes nothing but its own records to an object: its
-	// finalizer, its annotations, the results of handlers. Then a handler can deny them, as in Kopf for Python. Defaults to
-	// false.
+	// ReviewOwn calls the admission handlers also for the operator's own writes of finalizers, annotations and
+	// results to an object. A handler can then deny them, as in Kopf for Python. Defaults to false.
 	ReviewOwn bool
 }
 
@@ -236,11 +235,11 @@ type ProcessSettings struct {
 	Inspector string
 
 	// Liveness is the URL at which the operator reports its health, such as "http://0.0.0.0:8080/healthz". The
-	// response has what the [OnProbe] handlers returned in the last 10 seconds. With the query "?ready", the status is 503
-	// until the webhooks of the operator are registered. Defaults to none.
+	// response has the values that the [OnProbe] handlers returned in the last 10 seconds. With the query "?ready",
+	// the status is 503 until the webhooks of the operator are registered. Defaults to none.
 	Liveness string
 
-	// Metrics count what the operator does, for Prometheus: see the module sdk/metrics. Defaults to nil, which costs
+	// Metrics count the operator's actions, for Prometheus: see the module sdk/metrics. Defaults to nil, which costs
 	// nothing.
 	Metrics meter.Meter
 }

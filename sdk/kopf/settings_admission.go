@@ -14,7 +14,7 @@ import (
 type admissionFlags struct {
 	server  webhook.Listener // nil if the settings decide
 	managed string
-	session string // of development
+	session string // id of the development session; empty outside of one
 
 	underTest string // managed name in a test, for settings that name no server; empty outside of tests
 }

@@ -25,20 +25,20 @@ type ProgressStorage interface {
 	// A storage that does not store on the object may do nothing.
 	Touch(ctx context.Context, body *Object, value string, patch *Patch) error
 
-	// Clean removes from an essence what the storage stores on the object.
+	// Clean removes the storage's records from an essence.
 	Clean(essence map[string]any)
 }
 
 // ProgressRecord is the progress of one handler, as a [ProgressStorage] stores it. Times are in
 // UTC, with a precision of microseconds.
 type ProgressRecord struct {
-	Started time.Time // when the handler was first selected
-	Stopped time.Time // when it succeeded or failed permanently; zero until then
+	Started time.Time // time when the handler was first selected
+	Stopped time.Time // time of success or permanent failure; zero until then
 	Delayed time.Time // earliest time of the next call; zero means at once
-	Purpose Reason    // why it is called
+	Purpose Reason    // reason of the call
 	Retries int       // number of calls so far
-	Success bool      // whether it has succeeded
-	Failure bool      // whether it has failed permanently
+	Success bool      // the handler succeeded
+	Failure bool      // the handler failed permanently
 	Message string    // the last error
 	Subrefs []string  // ids of sub-handlers, of all levels
 }

@@ -17,8 +17,8 @@ type subHandlers struct {
 	errs []string // invalid registrations
 }
 
-// directSubHandlers are the sub-handlers of a request that was made by hand. Without an operator, nothing
-// stores their progress, so they are just called.
+// directSubHandlers are the sub-handlers of a request constructed in a test. Without an operator, nothing stores
+// their progress, so they are just called.
 type directSubHandlers []func(context.Context) error
 
 func (d *directSubHandlers) run(ctx context.Context) error {
@@ -30,14 +30,13 @@ func (d *directSubHandlers) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Sub adds a sub-handler to the running handler. It is retried and recorded on its own, with the id
-// "handler/id". Sub-handlers run when the handler returns nil, and the handler is called again
-// until all of them are done, so a handler with sub-handlers should do nothing but add them. An
-// id that already exists, or an invalid option, makes the handler fail permanently, with an error that
-// wraps [ErrRegistration] and names the places in the code; no sub-handler is called then. It is not safe for
-// concurrent use. See [Sub-handlers].
+// Sub adds a sub-handler to the running handler. It is retried and recorded on its own, with the id "handler/id".
+// Sub-handlers run when the handler returns nil, and the handler is called again until all of them are done, so a
+// handler with sub-handlers should do nothing but add them. An id that already exists, or an invalid option, makes
+// the handler fail permanently, with an error that wraps [ErrRegistration] and names the places in the code; no
+// sub-handler is called then. It is not safe for concurrent use. See [Sub-handlers].
 //
-// In a request that was made by hand, call [Change.Execute] to run the sub-handlers.
+// In a request constructed in a test, call [Change.Execute] to run the sub-handlers.
 //
 // [Sub-handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/sub-handlers.md
 func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, opts ...FieldOption) {
@@ -48,10 +47,9 @@ func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, o
 	c.subs.add(id, fn, callChange(fn), opts)
 }
 
-// Execute runs the sub-handlers added so far that are due, instead of after the handler. It returns
-// an error if some of them are not done yet, which the handler must return too. It returns nil
-// when all of them have succeeded or failed permanently. In a request that was made by hand, it
-// calls all of them in order and returns their errors.
+// Execute runs the sub-handlers added so far that are due, instead of after the handler. It returns an error if some
+// of them are not done yet, which the handler must return too. It returns nil when all of them have succeeded or
+// failed permanently. In a request constructed in a test, it calls all of them in order and returns their errors.
 func (c *Change[T]) Execute(ctx context.Context) error {
 	if c.subs == nil {
 		return c.direct.run(ctx)

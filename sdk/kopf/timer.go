@@ -14,7 +14,7 @@ type TimerTick[T any] struct {
 	Attempt
 
 	Object *T  // the handler's own copy; the tick fails permanently if it does not decode
-	Result any // as in [Change]
+	Result any // see [Change.Result]
 }
 
 // Timer registers a function that is called again and again for as long as the object exists

@@ -8,15 +8,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// Uses tells which requests the handler makes by itself, with a client of [RESTConfig]: the verbs of
-// Kubernetes' permissions, such as "get", "list", "watch", "create", "update", "patch" and "delete".
-// It can be given for several resources. A subresource follows the name after a slash:
+// Uses declares the API requests that the handler makes with its own client (see [RESTConfig]). The verbs are RBAC
+// verbs, such as "get", "list", "watch", "create", "update", "patch" and "delete". It can be given for several
+// resources. A subresource follows the name after a slash:
 //
 //	kopf.OnCreate(r, examples, createPod, kopf.Uses(kopf.Resource("v1", "pods"), "create"))
 //	kopf.OnUpdate(r, examples, resize, kopf.Uses(kopf.Resource("apps/v1", "deployments/scale"), "patch"))
 //
-// It changes nothing of how the operator runs: "kopf manifests" grants these permissions to the deployed
-// operator, besides those that the framework needs for the handled resources. See [Permissions].
+// Uses does not change how the operator runs: "kopf manifests" grants these permissions to the deployed operator, in
+// addition to the framework's permissions for the handled resources. See [Permissions].
 //
 // [Permissions]: https://github.com/kopf-dev/kopf/blob/main/docs/permissions.md
 func Uses(resource Selector, verbs ...string) Option {

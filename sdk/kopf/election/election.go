@@ -28,22 +28,23 @@ type Election struct {
 
 	Logger *slog.Logger
 
-	// Renewed sets until when this replica may act: RenewDeadline after a request was sent that made it hold the
-	// lease. The Elector calls it after each such request that has succeeded, first before Lead, with the time right before
-	// the request was sent. After that time, no handler is called and nothing is written, even if the process was frozen
-	// meanwhile. It returns false if the deadline before has passed: the Elector must call Follow, and may then call Lead.
-	// An Elector that never calls it has no deadline: a frozen leader acts on until Follow is called.
+	// Renewed extends the time until which this replica may act, to RenewDeadline after sent. The Elector calls it
+	// after each successful request that acquired or renewed the lease, with the time right before that request, and
+	// the first time before Lead. After that time, the operator calls no handler and writes nothing, even if the
+	// process was frozen in between. Renewed returns false if the earlier deadline has passed: the Elector must then
+	// call Follow, and may call Lead again. Without any call, there is no deadline, and a frozen leader acts until
+	// Follow is called.
 	Renewed func(sent time.Time) bool
 
 	// Lead makes this replica handle the objects. The Elector calls it when the replica is elected.
 	Lead func()
 
-	// Follow makes this replica stand by. The Elector calls it when the replica is no longer the leader, and
-	// whenever it learns of another leader; the leader is empty if there is none. Follow blocks until the
-	// handlers that run have ended; their contexts end at once.
+	// Follow makes this replica stand by. The Elector calls it when the replica stops being the leader, and when it
+	// learns of a new leader; leader is empty if there is none. Follow cancels the contexts of the running handlers
+	// and blocks until they have returned.
 	Follow func(leader string)
 
-	// MayRelease reports, once the context has ended, whether the operator no longer handles anything. Otherwise
-	// the Elector must leave the lease until it expires.
+	// MayRelease reports whether all handlers have returned. Call it after the context is done; if it returns false,
+	// do not release the lease but let it expire.
 	MayRelease func() bool
 }

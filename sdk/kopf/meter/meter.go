@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// Meter counts the events, causes, attempts and requests of an operator. The module sdk/metrics implements it for Prometheus; implement
-// it for another monitoring system, and set it as Settings.Process.Metrics.
+// Meter counts the events, causes, attempts and requests of an operator. The module sdk/metrics implements it for
+// Prometheus; implement it for another monitoring system, and set it as Settings.Process.Metrics.
 //
-// The methods must be safe for concurrent use and return at once. Texts come from small sets, so that
-// they can be labels, except for [Attempt].Object. Later releases may add methods: embed
-// [None] to have them.
+// The methods must be safe for concurrent use and return at once. Strings have few distinct values, so that they can
+// be label values, except for [Attempt].Object. Later releases may add methods: embed [None] to have them.
 type Meter interface {
 	// Event counts a watch event. The kind is "listed", "added", "modified" or "deleted".
 	Event(resource, kind string)
 
-	// Cause counts a cause that handlers are called for, once for all their attempts.
+	// Cause counts a cause with due handlers, once for all their attempts.
 	Cause(resource, reason string)
 
 	// Attempt counts a call of a handler, or the end of its attempts without a call.
