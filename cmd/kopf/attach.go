@@ -65,7 +65,7 @@ lines.
 	f.choice.addProject(cmd, "ADDRESS")
 	set.BoolVar(&f.allowActions, "allow-actions", false, "allow to retry, pause and resume")
 	set.StringVar(&f.logFormat, "log-format", "plain", "print lines instead of the workbench: plain or json")
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "(lines) show what the framework is doing")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "(lines) show the framework's own actions")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "(lines) show only what needs attention")
 	set.StringVarP(&f.namespace, "namespace", "n", "", "(pods) the namespace of the pod or the deployment (default: that of the context)")
 	set.StringVar(&f.context, "context", "", "(pods) the context of the kubeconfig to use")

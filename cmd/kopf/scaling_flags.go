@@ -19,9 +19,9 @@ type scalingFlags struct {
 func (f *scalingFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.labelSelector, "watch-label-selector", "", "handle only objects with these labels, such as 'tier=gold'")
-	set.BoolVar(&f.leaderElect, "leader-elect", false, "let one replica handle the objects while the others stand by (needs --lease)")
+	set.BoolVar(&f.leaderElect, "leader-elect", false, "one replica handles the objects while the others stand by (needs --lease)")
 	set.IntVar(&f.shards, "shards", 0, "divide the objects into this many shards among all replicas (needs --lease)")
-	set.StringVar(&f.shardKey, "shard-key", "uid", "what the shard of an object is computed from: uid or namespace")
+	set.StringVar(&f.shardKey, "shard-key", "uid", "how objects are assigned to shards: by uid or by namespace")
 	set.StringVar(&f.lease, "lease", "", "the name that all replicas of this operator share, as NAME or NAMESPACE/NAME")
 	completeWith(cmd, "shard-key", "uid", "namespace")
 }

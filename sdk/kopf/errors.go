@@ -63,11 +63,11 @@ var (
 	ErrAttemptTimeout = handlers.ErrAttemptTimeout
 	// ErrAttempts is wrapped by the error of a handler that was called as often as [Attempts] allow.
 	ErrAttempts = handlers.ErrAttempts
-	// ErrRegistration is wrapped by the error of [Operator.Run] if there are mistakes in the
-	// registrations, and by the error of a handler whose sub-handlers have such errors.
-	ErrRegistration = errors.New("mistakes in the registration of handlers")
-	// ErrNoWayIn is wrapped by the error of [Operator.Run] if there are admission handlers, and nothing brings
-	// reviews to them: see [AdmissionSettings].Server.
+	// ErrRegistration is wrapped by the error of [Operator.Run] for invalid handler registrations, and by the error
+	// of a handler whose sub-handlers are invalid.
+	ErrRegistration = errors.New("invalid handler registrations")
+	// ErrNoWayIn is wrapped by the error of [Operator.Run] if admission handlers are registered but the API server
+	// has no way to call them, because [AdmissionSettings].Server is nil.
 	ErrNoWayIn = engine.ErrNoWayIn
 	// ErrLogin is wrapped by the error of [Operator.Run] if there are no credentials, or none that
 	// the cluster accepts.

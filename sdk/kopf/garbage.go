@@ -52,16 +52,16 @@ func afterCollection(percent, skipped int) {
 	})
 }
 
-// garbagePercent returns the percentage by which garbage may exceed what is in use on the heap and what the
-// collector has to look at besides, such as stacks.
-func garbagePercent(heap, besides uint64) int {
+// garbagePercent returns the GOGC percentage for a live heap and the other memory that the collector scans, such as
+// stacks.
+func garbagePercent(heap, scanned uint64) int {
 	garbage := max(minGarbage, heap*3/4)
-	percent := min(garbage*100/max(1, heap+besides), (heap+garbage)*100/minHeap)
+	percent := min(garbage*100/max(1, heap+scanned), (heap+garbage)*100/minHeap)
 	return int(max(minGarbagePercent, percent/garbageSteps*garbageSteps))
 }
 
-// inUse returns what the last collection found to be in use on the heap, and what it had to look at besides.
-func inUse() (heap, besides uint64) {
+// inUse returns the sizes of the live heap and of the other scanned memory at the last collection, in bytes.
+func inUse() (heap, scanned uint64) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)
 	value := func(i int) uint64 {

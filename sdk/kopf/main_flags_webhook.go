@@ -32,9 +32,9 @@ func (f *webhookFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.clientCA, "webhook-client-ca", "", "a file with the authorities of clients; others are rejected")
 	set.StringVar(&f.dumpCA, "webhook-dump-ca", "", "write the authorities that the cluster must trust to a file")
 	set.StringVar(&f.prefix, "webhook-prefix", "", "the beginning of the paths of the webhooks, such as /hooks")
-	set.StringVar(&f.config, "webhook-config", "", "announce what is in a file that kopf dev keeps up to date, in place of --webhook-url, --webhook-service and --webhook-ca")
+	set.StringVar(&f.config, "webhook-config", "", "announce the address in a file that kopf dev keeps up to date, instead of --webhook-url, --webhook-service and --webhook-ca")
 	set.StringVar(&f.managed, "webhook-managed", "", "create and update the webhook configurations of this name, such as claims.example.com")
-	set.StringVar(&f.dev, "webhook-dev", "", "mark the webhook configurations with the id of a development session, and let their failures block nobody")
+	set.StringVar(&f.dev, "webhook-dev", "", "mark the webhook configurations with the id of a development session; their failures block no requests")
 }
 
 // session matches an id of a development session, which is used as a label and as a part of a name.

@@ -286,7 +286,7 @@ func TestMain_MistakesOnStandardError(t *testing.T) {
 		},
 		"registrations": {
 			"mistaken", nil, 1,
-			"operator: mistakes in the registration of handlers:\n" +
+			"operator: invalid handler registrations:\n" +
 				"  kopf/main_test.go:N: OnCleanup: the handler is a function literal (NAME) without a lasting name; add kopf.ID(\"...\") or use a named function\n" +
 				"  kopf/main_test.go:N: OnCleanup: the handler is nil\n" +
 				"  kopf/main_test.go:N: OnCleanup: Attempts(-1): want at least 1\n",

@@ -37,10 +37,10 @@ func (f *uninstallFlags) add(set *pflag.FlagSet) {
 	} {
 		set.Lookup(name).Hidden = true
 	}
-	set.BoolVar(&f.dryRun, "dry-run", false, "change nothing, and only tell what there is")
+	set.BoolVar(&f.dryRun, "dry-run", false, "change nothing, and only list the leftovers")
 	set.StringVar(&f.finalizer, "finalizer", "", "the finalizer, if a startup handler sets another one")
 	set.StringVar(&f.deployment, "deployment", "", "stop this Deployment first, as NAMESPACE/NAME, and remove the records of its pods from the peering")
-	set.DurationVar(&f.stopTimeout, "stop-timeout", 5*time.Minute, "how long to wait until its pods are gone")
+	set.DurationVar(&f.stopTimeout, "stop-timeout", 5*time.Minute, "how long to wait for its pods to end")
 }
 
 func (f *uninstallFlags) check() error {
@@ -100,9 +100,9 @@ func (f *uninstallFlags) run(ctx context.Context, o *Operator, out io.Writer, no
 
 const uninstallUsage = `Usage: %s [flags]
 
-It removes what the operator has left in the cluster: the configurations of its webhooks, its
-finalizers, its records in peering objects, and its leases. The objects stay that its handlers
-have created. It does not run the operator, whose startup handlers are not called. Give it the
+It removes the operator's leftovers from the cluster: the configurations of its webhooks, its
+finalizers, its records in peering objects, and its leases. Objects created by its handlers
+are kept. It does not run the operator, whose startup handlers are not called. Give it the
 flags that the operator runs with.
 
 Flags:

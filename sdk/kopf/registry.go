@@ -65,7 +65,7 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	}
 	for i, o := range r.handlers {
 		if name != "" && o.Selector == sel && h.SharesAnnotation(r.registry.All()[i]) {
-			fail("handler %q would keep its progress in the same annotation as handler %q at %s; give one of them another id", h.ID, o.ID, o.Source)
+			fail("handler %q would keep its progress in the same annotation as handler %q at %s; give either handler another id", h.ID, o.ID, o.Source)
 		}
 		if name == "" || family.Group() == handlers.Admission || o.Kind != string(family) || o.Selector != sel || !h.Clashes(r.registry.All()[i]) {
 			continue
