@@ -67,8 +67,12 @@ lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, form
 		echo "lint $$m"; \
 		(cd $$m && case $$m in devcluster/controlplane | hack/kustomize) export GOWORK=off ;; esac; $< run ./...) || exit 1; \
 	done
-	@echo "lint the English of comments, messages and docs"; $(GO) run ./hack/prose
+	@$(MAKE) --no-print-directory prose
 	@$(GO) list -m all >/dev/null || { echo "the module graph is broken: run make tidy"; exit 1; }
+
+.PHONY: prose
+prose: ## Check the English of comments, messages and docs alone
+	@echo "lint the English of comments, messages and docs"; $(GO) run ./hack/prose
 
 $(BIN)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(BIN)

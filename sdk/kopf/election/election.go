@@ -45,6 +45,6 @@ type Election struct {
 	Follow func(leader string)
 
 	// MayRelease reports whether all handlers have returned. Call it after the context is done; if it returns false,
-	// do not release the lease but let it expire.
+	// do not release the lease but wait until it expires.
 	MayRelease func() bool
 }
