@@ -31,7 +31,8 @@ func (e *VersionError) Error() string {
 		"build both with the same release of Kopf", e.Theirs, Version)
 }
 
-// UnsupportedError is the error of a request that the operator does not know: it is of an older release.
+// UnsupportedError is the error of a request that the operator does not support, because the operator is of an older
+// release.
 type UnsupportedError struct{ Path string }
 
 // Error implements the error interface.
@@ -87,7 +88,7 @@ func Dial(address string) (*Client, error) {
 		if err != nil {
 			return nil, &AddressError{Address: address, Reason: err.Error()}
 		}
-		c.token = func() (token, error) { return tokenOf(port) } // a new operator has a new one
+		c.token = func() (token, error) { return tokenOf(port) } // a new operator has a new token
 	}
 	return c, nil
 }
@@ -176,7 +177,8 @@ func (c *Client) Object(ctx context.Context, ref Ref) (map[string]any, error) {
 	return content.Object, nil
 }
 
-// Events returns the Kubernetes events about an object of the [Snapshot]. The errors are those of [Client.Object].
+// Events returns the Kubernetes events about an object of the [Snapshot]. It returns the same errors as
+// [Client.Object].
 func (c *Client) Events(ctx context.Context, ref Ref) ([]map[string]any, error) {
 	var events ObjectEvents
 	if err := c.read(ctx, EventsPath, ref, &events); err != nil {
@@ -188,7 +190,7 @@ func (c *Client) Events(ctx context.Context, ref Ref) ([]map[string]any, error) 
 	return events.Events, nil
 }
 
-// read requests what the operator reads of the cluster about an object.
+// read requests an object, or its events, which the operator reads from the cluster.
 func (c *Client) read(ctx context.Context, path string, ref Ref, into any) error {
 	query := url.Values{"resource": {ref.Resource}, "namespace": {ref.Namespace}, "name": {ref.Name}, "uid": {ref.UID}}
 	body, err := c.request(ctx, http.MethodGet, path+"?"+query.Encode(), nil)

@@ -14,8 +14,8 @@ const DescribeVariable = "KOPF_DESCRIBE"
 
 // DescribeRequest asks an operator to describe itself.
 type DescribeRequest struct {
-	// Resources are those of the cluster that the operator is meant for. Selectors are resolved with
-	// them, as with the discovery of a cluster.
+	// Resources are the resources of the operator's future cluster. They resolve the selectors, in place of the
+	// discovery of a cluster.
 	Resources []APIResource `json:"resources"`
 
 	// Answer is the file that each operator of the program appends its [Description] to, as a line of
@@ -38,8 +38,7 @@ type APIResource struct {
 	Preferred    bool     `json:"preferred,omitempty"` // its group prefers the version
 }
 
-// Description is what an operator can say of itself without a cluster. Settings that startup handlers
-// change are not known then.
+// Description describes an operator without a cluster. It does not have settings that startup handlers change.
 type Description struct {
 	Version    int      `json:"version"` // of the format: [DescriptionVersion]
 	Namespaces []string `json:"namespaces,omitempty"`

@@ -15,9 +15,9 @@
 //
 //	Authorization: Bearer TOKEN
 //
-// The token is that of [TokenVariable], or else the content of the [TokenFile]. Requests without it get 401. Requests
-// of web pages (with an Origin header) and for a host that is not a loopback address get 403. At a Unix socket,
-// there is no token: the operator serves processes of its own user and of root only.
+// The token is the value of [TokenVariable], or else the content of the [TokenFile]. Requests without it get 401.
+// Requests of web pages (with an Origin header) and for a host that is not a loopback address get 403. At a Unix
+// socket, there is no token: the operator serves processes of its own user and of root only.
 //
 // Each response has the [VersionHeader]. Times are in RFC 3339; durations are seconds as numbers, such as
 // 0.024 (see [Duration]).
@@ -28,8 +28,8 @@
 // log lines that it missed.
 package inspect
 
-// Version is the version of the protocol. It changes when a reader of the former
-// version would misunderstand the messages; new fields do not change it.
+// Version is the version of the protocol. It changes when a reader of the previous version would misunderstand the
+// messages; new fields do not change it.
 const Version = 1
 
 // VersionHeader is the header of every response that has the [Version] of the operator, so that a reader of

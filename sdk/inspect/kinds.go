@@ -1,6 +1,6 @@
 package inspect
 
-// HandlerKind is what a handler is registered for.
+// HandlerKind is the kind of registration of a handler.
 type HandlerKind string
 
 // The kinds of handlers.

@@ -14,8 +14,8 @@ func (e *PeerError) Error() string {
 	return fmt.Sprintf("inspector: the other process belongs to another user (uid %d); run both as the same user", e.UID)
 }
 
-// CheckPeer returns a [*PeerError] if the process at the other end of a Unix socket belongs to another user than
-// this process, except root. It returns nil for other connections, and on systems that do not tell.
+// CheckPeer returns a [*PeerError] if the process at the other end of a Unix socket belongs to another user than this
+// process, except root. It returns nil for other connections, and on systems that do not identify the peer.
 func CheckPeer(conn net.Conn) error {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -31,6 +31,6 @@ func CheckPeer(conn net.Conn) error {
 	return nil
 }
 
-// trusted reports whether this process believes the process of a user, and lets it read its state. Root could
-// read it anyway; the processes of root trust root alone.
+// trusted reports whether this process accepts another user's process as a server, and as a client. Root could read
+// everything anyway; processes of root trust only root.
 func trusted(peer, own int) bool { return peer == own || peer == 0 }

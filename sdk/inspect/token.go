@@ -15,9 +15,10 @@ import (
 // clients that share no files, such as those in containers. Without it, each operator makes a token of its own.
 const TokenVariable = "KOPF_INSPECTOR_TOKEN"
 
-// TokenFile returns the file in which the operator at a port of this machine keeps its token. The folder is that
-// of the user: $XDG_RUNTIME_DIR, or else the cache folder, or else one of its own in the folder for temporary
-// files. TokenFile creates it, and returns an error if others have access to it. Clients look into all three.
+// TokenFile returns the file in which the operator at a port of this machine keeps its token. The folder belongs to
+// the user: it is $XDG_RUNTIME_DIR, or else the cache folder, or else a separate folder in the folder for temporary
+// files. TokenFile creates the folder, and returns an error if other users have access. Clients read all three
+// folders.
 func TokenFile(port string) (string, error) {
 	var err error
 	for _, dir := range tokenFolders() {
@@ -59,11 +60,11 @@ func checkTokenFolder(dir string) error {
 	return nil
 }
 
-// token is what a client sends, and where that is from.
+// token is a client's token, and a description of its origin.
 type token struct{ text, origin string }
 
-// tokenOf returns the token for the operator at a port. Its text is empty if there is none: the operator will
-// say what it wants.
+// tokenOf returns the token for the operator at a port. Its text is empty if there is none; then the operator's
+// response names the missing token.
 func tokenOf(port string) (token, error) {
 	if text := os.Getenv(TokenVariable); text != "" {
 		return token{text, "the token sent is that of " + TokenVariable}, nil

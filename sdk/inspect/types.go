@@ -102,12 +102,12 @@ type Resource struct {
 	Namespaced bool   `json:"namespaced"`
 	Listed     bool   `json:"listed"` // the initial listing is complete
 
-	// Drift is what the Go types of the handlers have and the schema of the resource does not have.
+	// Drift has the fields of the handlers' Go types that the schema of the resource lacks.
 	Drift []Drift `json:"drift,omitempty"`
 }
 
-// Drift is a field of a Go type that the schema of a resource does not have. It is always empty, because
-// Kubernetes drops what is not in the schema.
+// Drift is a field of a Go type that the schema of a resource lacks. Its value is always empty, because the API
+// server prunes fields that are not in the schema.
 type Drift struct {
 	Field    string   `json:"field"`    // such as "spec.siez"
 	Type     string   `json:"type"`     // the Go type, such as "claims.Claim"
@@ -201,8 +201,8 @@ type Object struct {
 	// operator's own changes.
 	Failing *Failing `json:"failing,omitempty"`
 
-	// Unreadable is what the operator could not read of its own state on the object, in the order in
-	// which it was found. The object is handled as one without it.
+	// Unreadable has the operator's records on the object that it could not read, in the order of discovery. The
+	// object is handled as if they did not exist.
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
 
 	// Finalizer means that the object has the operator's finalizer.
@@ -231,7 +231,7 @@ func (o *Object) Handler(id string) *HandlerState {
 	return nil
 }
 
-// ObjectPause tells why an object is left alone.
+// ObjectPause is the reason why the operator does not handle an object.
 type ObjectPause struct {
 	Reason string `json:"reason,omitempty"` // the value of the annotation
 }
@@ -278,7 +278,7 @@ const (
 	StateSettled  ObjectState = "settled"  // all handlers are done, and no daemon or timer has just failed
 )
 
-// Cause is what has happened to an object.
+// Cause describes the change of an object that the handlers are called for.
 type Cause struct {
 	Reason  Reason    `json:"reason"`
 	Seen    time.Time `json:"seen"`
@@ -331,7 +331,7 @@ type HandlerState struct {
 	// because the API server has not accepted the record of it yet; zero if it is recorded.
 	Unrecorded time.Time `json:"unrecorded,omitzero"`
 
-	// Attempts are those of this process. Old ones are dropped.
+	// Attempts are the attempts of this process. Old attempts are dropped.
 	Attempts []Attempt `json:"attempts,omitempty"`
 }
 

@@ -8,8 +8,8 @@ type Admission struct {
 	// NAMESPACE/NAME:PORT/PATH". It is empty until the webhook server has announced it.
 	Way string `json:"way,omitempty"`
 
-	// Lost is why the cluster cannot reach the operator just now, while the way in is being opened again. It is empty
-	// if the cluster can, as far as that is known.
+	// Lost is the reason why the cluster cannot reach the operator while the tunnel is being reopened. It is empty if
+	// no failure is known.
 	Lost string `json:"lost,omitempty"`
 
 	// Managed is the name of the configurations that the operator manages; empty if it manages none.

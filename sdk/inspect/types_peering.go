@@ -25,7 +25,7 @@ func (p *Peering) String() string {
 	return name
 }
 
-// Peer is an operator, or somebody who pauses operators, in a peering object.
+// Peer is a participant of a peering object: an operator, or a person or tool that pauses operators.
 type Peer struct {
 	Identity string    `json:"identity"`
 	Self     bool      `json:"self,omitempty"` // it is the inspected operator
@@ -36,12 +36,12 @@ type Peer struct {
 	LastSeen time.Time `json:"lastSeen"`          // by its own clock
 	Until    time.Time `json:"until"`             // when it counts as gone unless it renews its record
 
-	// PausedSince and PausedBy are what a paused peer tells about its pause.
+	// PausedSince and PausedBy are a paused peer's own statements about its pause.
 	PausedSince time.Time `json:"pausedSince,omitzero"`
 	PausedBy    []string  `json:"pausedBy,omitempty"`
 }
 
-// PeerState is what a peer does, as its priority says.
+// PeerState is the role of a peer that follows from its priority.
 type PeerState string
 
 // The states of peers.

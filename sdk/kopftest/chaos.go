@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// A ChaosPlan says what an operator has to survive: see [Chaos]. Its fields can be changed before
-// [ChaosPlan.Run]. A zero value of a field means that there is nothing of its kind.
+// A ChaosPlan describes the faults that an operator has to survive: see [Chaos]. Its fields can be changed before
+// [ChaosPlan.Run]. The zero value of a field disables its kind of fault.
 type ChaosPlan struct {
 	// Seed decides what happens, and when: see [Faults].
 	Seed uint64
@@ -78,23 +78,23 @@ type ChaosRun struct {
 	refusal atomic.Int64 // the status of all writes; 0 if they pass
 }
 
-// ChaosStats count what has happened to an operator so far.
+// ChaosStats count the lives of an operator and the faults injected so far.
 type ChaosStats struct {
-	Lives   int            // of the operator
+	Lives   int            // lives so far
 	Kills   int            // lives that were killed
 	Stops   int            // lives that were stopped
 	Failed  int            // lives that ended by themselves with an error, as for missing credentials
-	Weather map[string]int // by kind: "server restarted", "connections closed", "certificate replaced", "writes refused", "clock jumped"
-	Faults  map[string]int // by the text of the fault
+	Weather map[string]int // number by kind: "server restarted", "connections closed", "certificate replaced", "writes refused", "clock jumped"
+	Faults  map[string]int // number by the fault's string
 }
 
-// death is how a life ends.
+// death is the planned end of a life.
 type death struct {
-	writes int // that are left; it has none if it is negative
+	writes int // writes left until the life ends; negative if no end is planned
 	stop   chan struct{}
 	how    FaultKind // FaultKill, or FaultNone for a stop
 	after  bool
-	doomed bool // it is decided
+	doomed bool // the end has begun and cannot be called off
 }
 
 // Run runs an operator under the plan until [ChaosRun.Calm], or to the end of the test. The functions
@@ -122,7 +122,7 @@ func (p ChaosPlan) Run(c *Cluster, register func(*kopf.Registry), configure ...f
 	return run
 }
 
-// hurry shortens what an operator waits for. Retry-After has whole seconds.
+// hurry shortens the operator's timeouts and delays. Retry-After has whole seconds.
 func hurry(o *kopf.Operator) {
 	ms := time.Millisecond
 	s := &o.Settings
@@ -140,7 +140,7 @@ func hurry(o *kopf.Operator) {
 // Life returns the number of the operator's present life, from 1; 0 before the first.
 func (r *ChaosRun) Life() int { return int(r.life.Load()) }
 
-// Stats returns what has happened so far.
+// Stats returns the counts so far.
 func (r *ChaosRun) Stats() ChaosStats {
 	r.mu.Lock()
 	stats := r.stats
@@ -155,8 +155,8 @@ func (r *ChaosRun) Stats() ChaosStats {
 	return stats
 }
 
-// Calm ends everything that the plan has in store, and corrects the clock. It returns the operator when
-// that is ready: the last of its lives, which goes on.
+// Calm ends all faults of the plan, and corrects the clock. It waits until the operator is ready and returns it: the
+// last of its lives, which continues to run.
 func (r *ChaosRun) Calm() *Operator {
 	r.cluster.t.Helper()
 	r.end()
@@ -170,7 +170,7 @@ func (r *ChaosRun) Calm() *Operator {
 	return r.op
 }
 
-// end lets the last life go on undisturbed.
+// end ends the chaos and keeps the last life running.
 func (r *ChaosRun) end() {
 	r.calm()
 	r.Proxy.Calm()
@@ -263,7 +263,7 @@ func (r *ChaosRun) begin() <-chan struct{} {
 	return r.death.stop
 }
 
-// spare lets the present life go on. It returns false if that is decided otherwise.
+// spare calls off the end of the present life. It returns false if the end has already begun.
 func (r *ChaosRun) spare() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -379,7 +379,7 @@ func (r *ChaosRun) weather() {
 	}
 }
 
-// rest waits. It reports whether the chaos goes on.
+// rest waits. It reports whether the chaos continues.
 func (r *ChaosRun) rest(d time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()

@@ -31,7 +31,7 @@ func ChaosRules() []FaultRule {
 		Fault{Kind: FaultGarbage, AfterEffect: true},
 		Fault{Kind: FaultGarbage, Code: http.StatusBadGateway, AfterEffect: true},
 	)...)
-	// Refused for good: what the handlers want to change is given up, with a word in the log.
+	// A permanent refusal: the operator logs it and discards the handlers' changes.
 	add(Requests(http.MethodPatch, ""), 0.005,
 		Fault{Kind: FaultStatus, Code: http.StatusBadRequest},
 		Fault{Kind: FaultStatus, Code: http.StatusUnprocessableEntity, Field: "spec"},
@@ -48,7 +48,7 @@ func ChaosRules() []FaultRule {
 	return rules
 }
 
-// requestFaults are those of all requests.
+// requestFaults are the faults of all requests.
 func requestFaults() []Fault {
 	status := func(code int) Fault { return Fault{Kind: FaultStatus, Code: code} }
 	return []Fault{
@@ -61,8 +61,8 @@ func requestFaults() []Fault {
 	}
 }
 
-// firstLists matches the first list of each path in each life of an operator. Later ones are never
-// stale: an API server does not go back behind what it has shown to a client.
+// firstLists matches the first list of each path in each life of an operator. Later lists are never stale: an API
+// server does not return to a version older than one that it has shown to the client.
 func firstLists() func(*http.Request) bool {
 	type first struct {
 		life    string

@@ -20,7 +20,7 @@ type child struct {
 	frames  *pipe
 	output  *pipe
 	stopped chan struct{} // receives when the process has stopped running
-	ended   chan struct{} // closed when the process has ended and all that it has sent is received
+	ended   chan struct{} // closed when the process has ended and its output is read completely
 	close   func()        // closes stdin, once
 }
 

@@ -16,7 +16,7 @@ import (
 
 const definitionKind = "CustomResourceDefinition"
 
-// cleanUp deletes what the test has left. It comes after the operators are stopped.
+// cleanUp deletes the test's objects. It runs after the operators are stopped.
 func (c *Cluster) cleanUp() {
 	// Impatient tests clean up as well as others.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), max(c.timeout, defaultTimeout))

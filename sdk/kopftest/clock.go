@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// A Clock is the wall clock of an operator, which can be wrong and can be corrected at any time. It
-// decides about what is recorded on objects: when attempts began, and when the next one is due. Times
-// that the operator measures by itself, such as timeouts, do not follow it, as with a real clock.
+// A Clock is the wall clock of an operator, which can be wrong and can be corrected at any time. It decides the times
+// recorded on objects: the start of attempts, and the time of the next attempt. Durations that the operator measures,
+// such as timeouts, do not follow it, as with a real clock.
 //
 //	var clock kopftest.Clock
 //	operator := cluster.Run(Register, clock.Use)

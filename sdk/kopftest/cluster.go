@@ -48,15 +48,15 @@ type Cluster struct {
 	*estate
 }
 
-// estate is what a cluster shares with those of subtests.
+// estate is the state that a cluster shares with the clusters of subtests.
 type estate struct {
 	client  *kube.Client
-	session *kube.Session // of the client
+	session *kube.Session // session of client
 	lasting bool          // the cluster does not end with the tests
 
 	mu         sync.Mutex
 	namespaces []string
-	resources  []resources.Resource // those of the cluster, as of the last look
+	resources  []resources.Resource // the cluster's resources, as last discovered
 	handles    []*Object
 	operators  []*Operator
 	made       int      // number of operators, those under chaos included
@@ -95,8 +95,8 @@ func (c *Cluster) CreateNamespace(name string) *Cluster {
 	return &other
 }
 
-// T returns the test. Functions of a test's own that fail it by means of the cluster begin with
-// cluster.T().Helper(), so that the failure is told for the line that calls them.
+// T returns the test. A test's own helper functions begin with cluster.T().Helper(), so that a failure is reported
+// for the line of the caller.
 func (c *Cluster) T() testing.TB { return c.t.TB }
 
 // With returns the same cluster and namespace for a subtest: errors fail the subtest. Its
@@ -107,14 +107,12 @@ func (c *Cluster) With(t testing.TB) *Cluster {
 	return &sub
 }
 
-// Main runs the tests of a package and cleans up after all of them: it waits until the
-// control plane has ended, or deletes from another cluster the definitions of custom
-// resources that the tests have made there.
+// Main runs the tests of a package and cleans up after all tests: it waits until the control plane has ended, or
+// deletes the tests' custom resource definitions from another cluster.
 //
 //	func TestMain(m *testing.M) { kopftest.Main(m) }
 //
-// It can be left out: then the control plane ends a moment after the tests, and definitions
-// stay in other clusters.
+// Without it, the control plane ends a moment after the tests, and definitions stay in other clusters.
 func Main(m *testing.M) {
 	code := m.Run()
 	if err := cleanUpAfterAll(); err != nil {
@@ -169,7 +167,7 @@ func timeout(t testing.TB) time.Duration {
 	return d
 }
 
-// context is for one thing to be done or waited for.
+// context returns a context for one action or wait of the test, limited by its timeout.
 func (c *Cluster) context() (context.Context, context.CancelFunc) {
 	return contextOf(c.t.Context(), c.t, c.timeout)
 }
@@ -184,7 +182,7 @@ func contextOf(parent context.Context, t testing.TB, timeout time.Duration) (con
 // they could neither tell why nor clean up, since handlers may take a while to end.
 const timeToTell = 5 * time.Second
 
-// deadline is the end of something that is waited for.
+// deadline returns the time at which a wait of a test ends.
 func deadline(t testing.TB, timeout time.Duration) time.Time {
 	at := time.Now().Add(timeout)
 	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {

@@ -8,26 +8,24 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// A DaemonRun is a daemon that runs in a test, without a cluster. The daemon and the test
-// take turns: [DaemonRun.NextSleep] lets the daemon go on until it sleeps, and meanwhile the
-// test waits; then the daemon sleeps, however long that is, until the test says so again.
-// What the daemon sees is changed by Set, Remove and Replace; what it has done is in Object,
-// Patches, and the fields of the Request.
+// A DaemonRun is a daemon that runs in a test, without a cluster. The daemon and the test take turns: the test waits
+// in [DaemonRun.NextSleep] while the daemon runs until it sleeps; then the daemon sleeps, for whatever duration,
+// until the next call. Set, Remove and Replace change the daemon's object; Object, Patches and the fields of the
+// Request show the daemon's results.
 //
 // Inside of [testing/synctest], it sleeps as long as it wants to, by the clock of the bubble,
 // and daemons that wait in other ways can be tested too: make the run inside of the bubble.
 //
 // The methods fail the test on errors, so they must be called from the test's own goroutine.
 type DaemonRun[T any] struct {
-	// Request is what the daemon is called with. Its fields can be changed before Start.
+	// Request is the daemon's request. Its fields can be changed before Start.
 	Request *kopf.DaemonRun[T]
 
 	driver
 }
 
-// Daemon makes the run of a daemon, for an object as with [Change]. At the end of the test,
-// it is stopped if it still runs. A daemon that is not started but called with the Request,
-// as other handlers are, is told to finish by its first Sleep.
+// Daemon makes the run of a daemon, for an object as with [Change]. At the end of the test, it is stopped if it still
+// runs. If you call the daemon with the Request instead of starting it, its first Sleep returns false.
 //
 //	run := kopftest.Daemon[Claim](t, "spec: {size: 1Gi}")
 //	run.Start(t.Context(), watchOver)

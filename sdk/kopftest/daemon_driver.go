@@ -17,7 +17,7 @@ import (
 type driver struct {
 	t     printed
 	stage *stage
-	call  *call // of the daemon, the last one; nil before the first
+	call  *call // the newest call of the daemon; nil before the first
 }
 
 // call is one call of the daemon. Its results are there when it has ended.
@@ -89,8 +89,8 @@ func (r *driver) running() bool {
 	}
 }
 
-// NextSleep lets the daemon go on until it sleeps, or sleeps again, and returns for how
-// long. A daemon that returns instead fails the test.
+// NextSleep runs the daemon until its next Sleep, and returns the duration. A daemon that returns instead fails the
+// test.
 func (r *driver) NextSleep() time.Duration {
 	r.t.Helper()
 	r.goOn()
@@ -102,8 +102,8 @@ func (r *driver) NextSleep() time.Duration {
 	return d
 }
 
-// Wait lets the daemon go on until it returns by itself, and returns its error. A daemon that
-// sleeps once more fails the test, but for those inside of testing/synctest.
+// Wait runs the daemon until it returns by itself, and returns its error. A daemon that sleeps once more fails the
+// test, but for those inside of testing/synctest.
 func (r *driver) Wait() error {
 	r.t.Helper()
 	r.goOn()
@@ -234,8 +234,8 @@ func (r *driver) await(what string, orSleeps bool) (d time.Duration, sleeps bool
 	}
 }
 
-// patience is how long a test waits for its daemon. In a bubble, there is no limit: time
-// flies there, and who waits in vain is found out by other means.
+// patience returns a context that limits the wait for a daemon. In a synctest bubble there is no limit: the fake
+// clock would exceed any limit at once, and the bubble reports a deadlock.
 func (r *driver) patience() (context.Context, context.CancelFunc) {
 	if !r.stage.stepwise {
 		return context.WithCancel(context.WithoutCancel(r.t.Context()))
@@ -262,8 +262,8 @@ func (r *driver) end() {
 	}
 }
 
-// inBubble reports whether a test runs inside of testing/synctest, where time passes by itself
-// whenever everybody waits. There, this method is not to be called, and panics.
+// inBubble reports whether a test runs inside of testing/synctest, where time passes whenever all goroutines wait.
+// There, this method is not to be called, and panics.
 func inBubble(t testing.TB) (bubble bool) {
 	limited, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {

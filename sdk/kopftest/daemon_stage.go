@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// stage is what a daemon sees of the operator, and of the cluster behind it.
+// stage stands in for the operator and the cluster of a daemon.
 type stage struct {
-	patch    *patch.Patch // what the daemon has not sent yet
+	patch    *patch.Patch // unsent changes of the daemon
 	stepwise bool         // sleeps are ended by the test, not by the clock
 
 	views daemons.Views
@@ -28,7 +28,7 @@ type stage struct {
 	stopping chan struct{}
 	reason   daemons.Reason
 	sent     []map[string]any
-	refusal  error // of the next sending
+	refusal  error // error of the next send
 	sleeps   []*sleep
 	news     chan struct{} // closed with the next sleep
 }
@@ -102,8 +102,8 @@ func (s *stage) Sleep(d time.Duration) bool {
 	return true
 }
 
-// fallAsleep notes a sleep. There is none if there is no time for it: with a stopping
-// channel if the daemon should finish, without one if it wants no time.
+// fallAsleep records a sleep. Without time for a sleep, it returns none: with a stopping channel if the daemon should
+// finish, with no channel for a duration of zero or less.
 func (s *stage) fallAsleep(d time.Duration) (*sleep, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func (s *stage) apply(context.Context) error {
 	return s.send()
 }
 
-// send does to the object what is in the patch.
+// send applies the patch to the object.
 func (s *stage) send() error {
 	taken := s.patch.Take()
 	if taken.Empty() {

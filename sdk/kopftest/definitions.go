@@ -20,9 +20,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Definitions of custom resources are there for all tests at the same time, also for those of
-// other packages. In a cluster that outlives the tests, each test binary leaves a mark on
-// those that tests have made, and the last one deletes them.
+// Custom resource definitions exist for all tests at the same time, also for tests of other packages. In a cluster
+// that outlives the tests, each test binary puts a mark on the definitions that tests created, and the last binary
+// deletes them.
 const (
 	madeKey    = "kopftest.kopf.dev/made"     // on definitions that were not there before the tests
 	usedPrefix = "kopftest.kopf.dev/used-by-" // on those that a test binary uses
@@ -41,7 +41,7 @@ var usedKey = usedPrefix + strings.ToLower(rand.Text()[:8])
 // borrowed are the definitions that bear the mark of this binary.
 var borrowed struct {
 	sync.Mutex
-	of map[string]*rest.Config // by their names
+	of map[string]*rest.Config // configuration of the cluster by the definition's name
 }
 
 // markMade notes in the manifest of a definition that it is made by tests, unless it was

@@ -1,5 +1,5 @@
-// Package kopftest tests operators: against a real cluster inside of "go test", or by
-// calling handlers with requests made by hand.
+// Package kopftest tests operators: against a real cluster inside of "go test", or by calling handlers with requests
+// that the test constructs.
 //
 //	func TestClaim_GetsVolume(t *testing.T) {
 //		cluster := kopftest.New(t)
@@ -27,14 +27,13 @@
 //   - KOPFTEST_TIMEOUT limits each wait of a test, such as "1m". Defaults to 30s.
 //   - KOPF_SKIP_CLUSTER_TESTS skips tests that need a cluster if it is not empty.
 //
-// # What a test does not do
+// # Work that a test is spared
 //
-// It does not sleep: methods that wait follow the cluster and return as soon as the condition
-// is met. It does not handle errors: they fail the test, on the test's own line. It does not
-// clean up: at its end, the operators are stopped and all objects that it created are deleted,
-// with or without finalizers; definitions of custom resources stay for other tests, see [Main].
-// And it needs no logs: the operator's log is shown with a test that fails. When a wait times
-// out, the failure shows the state of each handler, the object, and the end of the log.
+// It does not sleep: methods that wait follow the cluster and return as soon as the condition is met. It does not
+// handle errors: an error fails the test, on the test's own line. It does not clean up: at the end, the operators are
+// stopped and all objects that the test created are deleted, with or without finalizers; custom resource definitions
+// stay for other tests, see [Main]. And it needs no logs: a failure shows the operator's log. When a wait times out,
+// the failure shows the state of each handler, the object, and the end of the log.
 //
 // # When things break
 //
@@ -45,9 +44,8 @@
 //
 // # Handlers alone
 //
-// [Change], [Update], [FieldChange], [Event], [Timer], [IndexRequest] and [Activity] make
-// requests to call handlers with, without a cluster; [Daemon] drives a daemon. [Patched] and
-// [Changes] return what a handler has put into the patch, [Posted] the events that it has
-// posted. [Context] is for handlers that call [kopf.RESTConfig], [WithIndices] for those that
-// read indices.
+// [Change], [Update], [FieldChange], [Event], [Timer], [IndexRequest] and [Activity] make requests to call handlers
+// with, without a cluster; [Daemon] drives a daemon. [Patched] and [Changes] return the contents of a handler's
+// patch, [Posted] the events that the handler posted. [Context] is for handlers that call [kopf.RESTConfig],
+// [WithIndices] for those that read indices.
 package kopftest

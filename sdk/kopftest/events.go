@@ -10,16 +10,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// A PostedEvent is a Kubernetes event that a handler has posted with a request made by hand.
+// A PostedEvent is a Kubernetes event that a handler posted with a request constructed in a test.
 type PostedEvent struct {
 	About   string // the kind and the name of an object: "Pod web-1"
-	Type    string // "Normal", "Warning", "Error", or what the handler says
+	Type    string // "Normal", "Warning", "Error", or a type that the handler chose
 	Reason  string
 	Message string
 }
 
-// Posted returns the events that were posted with the recorder of a request made here, and
-// with those for other objects that come from it; the oldest first.
+// Posted returns the events posted with the recorder of a request from this package, and with the recorders that
+// [kopf.Recorder] returns for other objects; the oldest first.
 //
 //	events := kopftest.Posted(c.Recorder)
 func Posted(recorder *kopf.Recorder) []PostedEvent {
@@ -41,7 +41,7 @@ func recorderOf(object map[string]any) *kopf.Recorder {
 	return testhooks.NewRecorder(p).(*kopf.Recorder)
 }
 
-// posted is what was posted so far.
+// posted collects the events posted so far.
 type posted struct {
 	mu     sync.Mutex
 	events []PostedEvent

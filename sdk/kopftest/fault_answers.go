@@ -45,7 +45,7 @@ func isJSON(resp *http.Response) bool {
 	return err == nil && media == "application/json"
 }
 
-// reasons are those of the API server for a status.
+// reasons are the API server's reasons by status.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
 	http.StatusUnauthorized:          metav1.StatusReasonUnauthorized,

@@ -11,19 +11,19 @@ import (
 type InjectedFault struct {
 	Time   time.Time
 	Fault  Fault
-	Method string // of the request: "GET"
-	Path   string // of the request, with the query
+	Method string // HTTP method
+	Path   string // path and query
 	Object string // the name of the object that the request or the event was about; empty for lists
 }
 
-// decisions apply the rules of faults to requests and events, and remember what they decided.
+// decisions apply the rules of faults to requests and events, and record the outcomes.
 type decisions struct {
-	namespace string // of the test, which is another one in each run
+	namespace string // the test's namespace, which differs in each run
 
 	mu       sync.Mutex
 	faults   Faults
-	matched  []int // by rule
-	applied  []int // by rule
+	matched  []int // number by rule
+	applied  []int // number by rule
 	seen     map[string]int
 	injected []InjectedFault
 }
@@ -106,7 +106,7 @@ func (d *decisions) note(fault Fault, r *http.Request, object string) {
 	}
 }
 
-// part returns where to cut something of a length, neither at its beginning nor at its end.
+// part returns a place to cut something of a length: neither its beginning nor its end.
 func (d *decisions) part(key string, length int) int {
 	d.mu.Lock()
 	seed := d.faults.Seed

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// history is what has passed through a proxy: versions, for stale lists, and events, for outdated ones.
+// history records the versions and events that passed through a proxy. Stale lists need the versions, outdated events
+// the events.
 type history struct {
 	mu       sync.Mutex
 	versions []version
@@ -21,11 +22,11 @@ type history struct {
 
 // pastEvent is an event as it is sent again, as a change.
 type pastEvent struct {
-	number uint64 // of the version of the object
+	number uint64 // resourceVersion of the object
 	text   []byte
 }
 
-// version is one of the cluster at a time.
+// version is a resourceVersion of the cluster at a time.
 type version struct {
 	at     time.Time
 	number uint64
@@ -64,7 +65,7 @@ func (h *history) event(e event, text []byte) (former []byte) {
 	}
 	number, err := strconv.ParseUint(e.Object.Metadata.ResourceVersion, 10, 64)
 	if err != nil {
-		return nil // versions without an order have no former one
+		return nil // versions without an order have no previous one
 	}
 	if h.events == nil {
 		h.events = map[string][]pastEvent{}
@@ -100,8 +101,8 @@ func (h *history) before(at time.Time) uint64 {
 	return h.versions[max(0, i-1)].number
 }
 
-// answerStale answers a list, or a stream that begins with one, with former versions of the objects:
-// the API server still has them. Where there is none, the request passes.
+// answerStale answers a list, or a stream that begins with one, with previous versions of the objects, which the API
+// server still has. Without a previous version, the request passes.
 func (p *FaultProxy) answerStale(w http.ResponseWriter, r *http.Request, body []byte, fault *Fault, calmed <-chan struct{}) {
 	query := r.URL.Query()
 	version := p.history.before(time.Now().Add(-fault.Age))
@@ -139,7 +140,7 @@ func (p *FaultProxy) answerStale(w http.ResponseWriter, r *http.Request, body []
 	}
 }
 
-// streamStale begins a stream with the objects of a list, and goes on with the events since.
+// streamStale begins a stream with the objects of a list, and continues with the events since.
 func (p *FaultProxy) streamStale(w http.ResponseWriter, r *http.Request, body, answer []byte, fault *Fault, calmed <-chan struct{}) {
 	begun, from, err := initialEvents(answer)
 	if err != nil {

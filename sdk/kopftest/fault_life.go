@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// lifeHeader tells the proxy which operator sends a request.
+// lifeHeader identifies the operator that sends a request.
 const lifeHeader = "Kopftest-Life"
 
 // life is one operator that uses a proxy, until it is killed.
@@ -52,5 +52,5 @@ func (t *lifeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper lets the connections be found, to close idle ones.
+// WrappedRoundTripper gives access to the connections, to close idle ones.
 func (t *lifeTransport) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -36,8 +36,8 @@ import (
 type FaultProxy struct {
 	c         *Cluster
 	target    *url.URL
-	upstream  *kube.Session // with the credentials of the cluster
-	anonymous *kube.Session // for requests with credentials of their own
+	upstream  *kube.Session // has the credentials of the cluster
+	anonymous *kube.Session // serves requests with their own credentials
 	ca        *authority
 	address   string
 
@@ -52,7 +52,7 @@ type FaultProxy struct {
 	calm   chan struct{}
 	active sync.WaitGroup
 	lives  map[string]*life
-	life   *life // the latest; nil before the first
+	life   *life // newest life; nil before the first
 }
 
 // FaultProxy starts a proxy of the cluster. It stops at the end of the test.
@@ -117,8 +117,8 @@ func (p *FaultProxy) redirect(config *rest.Config) {
 	config.TLSClientConfig = rest.TLSClientConfig{CAData: p.ca.pem, NextProtos: []string{"http/1.1"}}
 }
 
-// Set replaces the faults, and releases the requests that the former ones hold back: a delayed request
-// goes on at once, and the connection of one without an answer is closed.
+// Set replaces the faults, and releases the requests that the previous faults delay: a delayed request continues at
+// once, and the connection of a request without an answer is closed.
 func (p *FaultProxy) Set(faults Faults) {
 	p.decisions.set(faults)
 	p.mu.Lock()
@@ -127,7 +127,7 @@ func (p *FaultProxy) Set(faults Faults) {
 	p.calm = make(chan struct{})
 }
 
-// Calm ends all faults: from now on, requests pass. It releases those that are held back as [FaultProxy.Set] does.
+// Calm ends all faults. Later requests pass, and delayed requests are released as by [FaultProxy.Set].
 func (p *FaultProxy) Calm() { p.Set(Faults{}) }
 
 // Injected returns the faults so far.
@@ -296,7 +296,7 @@ func (p *FaultProxy) pass(w http.ResponseWriter, r *http.Request, body []byte, f
 		begin(w, resp, false)
 		p.relay(w, r, resp.Body, Lists(r), fault, calmed)
 		return
-	case !isJSON(resp): // it is not looked into, and may be a stream
+	case !isJSON(resp): // passed on unread, because it may be a stream
 		begin(w, resp, false)
 		if _, err := io.Copy(flushing{w}, resp.Body); err != nil {
 			abort()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// event is what the proxy needs to know of a line of a watch.
+// event has the fields of a watch line that the proxy needs.
 type event struct {
 	Type   string
 	Object struct {
@@ -48,13 +48,13 @@ type relayed struct {
 	p       *FaultProxy
 	w       http.ResponseWriter
 	r       *http.Request
-	fault   *Fault // of the stream; nil if there is none
+	fault   *Fault // fault of the stream, or nil
 	calmed  <-chan struct{}
 	listing bool // the stream is still in the list that it begins with
 
 	passed int    // events of objects
-	held   []byte // waits to be overtaken
-	broken bool   // the fault has happened, and the stream goes on
+	held   []byte // event that the next one overtakes; nil if none is held
+	broken bool   // the fault has happened, and the stream continues
 }
 
 // line is one of a stream; the last has an error.
@@ -154,7 +154,7 @@ func (s *relayed) checkStream() {
 	}
 }
 
-// send sends a line, with the faults of its event. It reports whether the stream goes on.
+// send sends a line, with the faults of its event. It reports whether the stream continues.
 func (s *relayed) send(l line) bool {
 	if l.err != nil {
 		s.release()
@@ -202,7 +202,7 @@ func (s *relayed) send(l line) bool {
 	if former != nil && inject(FaultOutdated) {
 		out = append(out, former)
 	}
-	// In one piece: were the connection cut in between, the client would go on behind the held event.
+	// One write, because a connection that is cut in between would make the client resume after the held event.
 	s.write(append(out, s.held)...)
 	s.held = nil
 	return true

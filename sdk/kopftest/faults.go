@@ -47,8 +47,8 @@ type FaultRule struct {
 type Fault struct {
 	Kind FaultKind
 
-	// AfterEffect lets the API server carry out the request first: only its answer is lost, and the
-	// client gets the fault in its place. Defaults to false: the request does not arrive.
+	// AfterEffect injects the fault after the API server has carried out the request: only the response is lost, and
+	// the client gets the fault instead. Defaults to false: the request does not arrive.
 	AfterEffect bool
 
 	// Events is how many events of a watch pass before the fault. Defaults to none: the watch itself
@@ -95,35 +95,35 @@ const (
 	// such as 410 for an expired version.
 	FaultStatus FaultKind = "status"
 
-	// FaultGarbage answers with something that is not JSON. In a watch, the next event is cut in the
-	// middle, and the stream goes on in the next line.
+	// FaultGarbage answers with something that is not JSON. In a watch, the next event is cut in the middle, and the
+	// stream continues in the next line.
 	FaultGarbage FaultKind = "garbage"
 
-	// FaultGlue cuts the next event of a watch in the middle, and the stream goes on in the same line.
+	// FaultGlue cuts the next event of a watch in the middle, and the stream continues in the same line.
 	FaultGlue FaultKind = "glue"
 
 	// FaultTruncate cuts the answer, or the next event of a watch, in the middle, and closes the
 	// connection. The API server has carried out the request.
 	FaultTruncate FaultKind = "truncate"
 
-	// FaultStale answers a list, or the initial events of a watch, with the objects as they were Age
-	// ago, as an API server does that lags behind. Later events follow after the Delay. It does not
-	// apply to clients that ask for a newer version.
+	// FaultStale answers a list, or the initial events of a watch, with the objects' state at a time Age ago, like an
+	// API server whose watch cache lags behind. Later events follow after the Delay. It does not apply to clients
+	// that ask for a newer version.
 	FaultStale FaultKind = "stale"
 
 	// FaultDuplicate sends an event twice.
 	FaultDuplicate FaultKind = "duplicate"
 
-	// FaultOutdated sends the former version of an object after an event.
+	// FaultOutdated sends the previous version of an object after an event.
 	FaultOutdated FaultKind = "outdated"
 
 	// FaultReorder sends an event after the next one, or after 100ms.
 	FaultReorder FaultKind = "reorder"
 
-	// FaultKill ends the operator that sends the request, as a SIGKILL would: neither this nor any later
-	// request of it arrives, and its streams end. With AfterEffect, this one does arrive. It is for
-	// operators that were connected by [FaultProxy.Connect]; [FaultProxy.Killed] reports it, and
-	// [Operator.Kill] ends what is left of the operator.
+	// FaultKill ends the operator that sends the request, as a SIGKILL would: neither this nor any later request of
+	// it arrives, and its streams end. With AfterEffect, this one does arrive. It is for operators that were
+	// connected by [FaultProxy.Connect]; [FaultProxy.Killed] reports it, and [Operator.Kill] ends the rest of the
+	// operator.
 	FaultKill FaultKind = "kill"
 
 	// FaultNone changes nothing, and calls Do.
@@ -212,7 +212,7 @@ func Requests(method, resource string) func(*http.Request) bool {
 	}
 }
 
-// target is what a request is about. The plural is empty for documents of the discovery.
+// target identifies the resource or object of a request. The plural is empty for discovery documents.
 type target struct{ namespace, plural, name, subresource string }
 
 // targetOf parses the path of a request.

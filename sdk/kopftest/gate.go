@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// errKilled is what a killed operator's requests end with.
+// errKilled is the error of a killed operator's requests.
 var errKilled = errors.New("the operator is killed")
 
 // gate is between an operator and the cluster. When it is shut, no request of the operator
@@ -52,7 +52,7 @@ func (t *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper lets the connections be found, to close idle ones.
+// WrappedRoundTripper gives access to the connections, to close idle ones.
 func (t *gatedTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // gatedBody ends the request with its response.

@@ -19,9 +19,8 @@ import (
 
 const updateVar = "KOPFTEST_UPDATE"
 
-// Golden tests a whole operator in one line: it applies the files, runs the operator, waits until
-// the objects that it serves are handled, and compares them with a golden file, as
-// [Operator.Golden] does.
+// Golden tests a whole operator in one line: it applies the files, runs the operator, waits until the served objects
+// are handled, and compares them with a golden file, as [Operator.Golden] does.
 //
 //	func TestClaims_MatchGolden(t *testing.T) { kopftest.Golden(t, Register, "testdata/golden.yaml", "crd.yaml", "obj.yaml") }
 func Golden(t testing.TB, register func(*kopf.Registry), golden string, manifests ...string) {

@@ -42,7 +42,7 @@ var (
 	panicking = regexp.MustCompile(`(?m)^panic\(.*\n.*\n`)
 )
 
-// ownFrames leaves out of a stack what is not the operator's own.
+// ownFrames returns the frames of a stack that lie between a panic and the framework's call of the handler.
 func ownFrames(stack string) string {
 	if at := panicking.FindStringIndex(stack); at != nil {
 		stack = stack[at[1]:]

@@ -12,10 +12,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/storage"
 )
 
-// WaitHandled waits until the operator has successfully handled the version of an object that
-// the test wrote last, or found no handler for it. It returns what the operator knows of the
-// object: its handlers with their attempts, and the reason why some were not called. A
-// permanent failure of a handler fails the test at once.
+// WaitHandled waits until the operator has successfully handled the version of an object that the test wrote last, or
+// found no handler for it. It returns the object's state in the inspector: the handlers with their attempts, and why
+// some were not called. A permanent failure of a handler fails the test at once.
 func (op *Operator) WaitHandled(o *Object) inspect.Object {
 	op.cluster.t.Helper()
 	return op.waitState(o, "it is handled", func(state *inspect.Object, until time.Time) (verdict, string) {
@@ -41,7 +40,7 @@ func (op *Operator) WaitFailed(o *Object) inspect.Object {
 		case state.State == inspect.StateFailed && state.Cause != nil && !state.Cause.Done.IsZero():
 			return come, ""
 		default:
-			return tooLate(state, until) // other handlers may go on
+			return tooLate(state, until) // other handlers may continue
 		}
 	})
 }
@@ -126,7 +125,7 @@ func accompanies(h inspect.HandlerState) bool {
 	return h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer
 }
 
-// verdict is what a state of an object means for what is awaited.
+// verdict is the result of judging an object's state: keep waiting, return, or fail.
 type verdict int
 
 const (
@@ -135,8 +134,8 @@ const (
 	hopeless         // it will not become so by itself
 )
 
-// waitState waits until the state of an object is what a function wants, which is told how
-// long the test waits, and tells why it is hopeless.
+// waitState waits until judge accepts the state of the object. Judge also gets the deadline of the wait, and returns
+// the reason with the verdict hopeless.
 func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object, time.Time) (verdict, string)) inspect.Object {
 	c := op.cluster
 	c.t.Helper()
@@ -198,7 +197,7 @@ func outside(snapshot *inspect.Snapshot, o *Object) string {
 		o.Namespace, strings.Join(served, ", "))
 }
 
-// find returns what is known of an object; nil if nothing is.
+// find returns an object of the snapshot; nil if the operator does not know the object.
 func find(snapshot *inspect.Snapshot, o *Object) *inspect.Object {
 	if snapshot == nil {
 		return nil

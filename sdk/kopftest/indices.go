@@ -12,10 +12,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// WithIndices returns a context to call handlers with that read indices: those of a
-// registry, filled by their own functions with the objects that match their filters. Objects
-// are as with [Change], and must have a kind, from which their resource is guessed. As in an
-// operator, an object that an indexing function fails for is not in the index.
+// WithIndices returns a context for handlers that read indices. It has the indices of a registry, filled by their
+// indexing functions with the objects that match the filters. Objects are given as to [Change], and must have a kind,
+// which determines the resource. As in an operator, an object is not in the index if the indexing function returns an
+// error.
 //
 //	r := &kopf.Registry{}
 //	byNode := kopf.NewIndex(r, pods, indexByNode)

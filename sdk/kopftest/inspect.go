@@ -69,8 +69,8 @@ func (op *Operator) do(intent inspect.Intent) {
 // inspectorInterval is how often a connection to an inspector is tried that does not listen yet.
 const inspectorInterval = 10 * time.Millisecond
 
-// WaitInspect waits until what the operator knows meets a condition, and returns it. The text
-// says in a failure what was waited for: "it knows two objects".
+// WaitInspect waits until condition holds for the inspector's snapshot, and returns the snapshot. The string what
+// completes the failure message, as in "it knows two objects".
 func (op *Operator) WaitInspect(what string, condition func(*inspect.Snapshot) bool) *inspect.Snapshot {
 	c := op.cluster
 	c.t.Helper()

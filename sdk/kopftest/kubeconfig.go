@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a kubeconfig file for the cluster and returns its path: for kubectl and
-// other programs, and for operators that log in by themselves. Its default namespace is that
-// of the test, and it is gone after it.
+// Kubeconfig writes a kubeconfig file for the cluster and returns its path: for kubectl and other programs, and for
+// operators that log in by themselves. Its default namespace is the test's namespace. The file is deleted at the end
+// of the test.
 func (c *Cluster) Kubeconfig() string {
 	c.t.Helper()
 	config, err := c.kubeconfig()

@@ -30,7 +30,7 @@ func (e LogEntry) String() string {
 // A LogMark is a place in an operator's log: see [Operator.LogMark]. The zero value is the beginning.
 type LogMark struct{ lines int }
 
-// log keeps what an operator logs, and shows some of it as it comes.
+// log keeps an operator's log lines, and shows some of them at once.
 type log struct {
 	mu      sync.Mutex
 	entries []LogEntry
@@ -90,8 +90,7 @@ func (l *log) all() (lines []string, news <-chan struct{}) {
 	return l.lines, l.news
 }
 
-// last returns the last lines that tell something about handlers: how the operator follows
-// the cluster is of no interest, unless something is wrong with it.
+// last returns the last lines that concern handlers. It skips debug lines about watch streams.
 func (l *log) last(n int) []string {
 	lines, _ := l.all()
 	var last []string
@@ -104,7 +103,7 @@ func (l *log) last(n int) []string {
 	return last
 }
 
-// reportedWidth is how much of a line is told with a failure.
+// reportedWidth is the maximum length of a log line in a failure, in bytes.
 const reportedWidth = 300
 
 func shortened(line string) string {
@@ -129,7 +128,7 @@ func loggerTo(sink logSink) *slog.Logger {
 type stacksApart struct {
 	slog.Handler
 	log   logSink
-	attrs []slog.Attr // of the logger
+	attrs []slog.Attr // attributes of the logger
 }
 
 // Handle implements [slog.Handler].

@@ -11,7 +11,7 @@ import (
 
 // manifest is one object of a file.
 type manifest struct {
-	source string // for errors: "obj.yaml, document 2"
+	source string // place of the manifest, for errors: "obj.yaml, document 2"
 	tree   map[string]any
 }
 

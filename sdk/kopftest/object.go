@@ -23,8 +23,8 @@ type Object struct {
 
 	cluster  *Cluster
 	resource resources.Resource
-	version  string // that the test has written last
-	created  bool   // by the test
+	version  string // version of the test's last write
+	created  bool   // created by the test
 }
 
 // Object returns the object of a name, whether it exists or not. The resource is any name that
@@ -45,9 +45,9 @@ func (c *Cluster) Object(resource, name string) *Object {
 	return c.handle(res, namespace, name)
 }
 
-// Create creates an object from YAML, or from anything that encodes as JSON, such as a struct
-// or a map. It fails the test if there is such an object already. A namespaced object without
-// a namespace is put into that of the test.
+// Create creates an object from YAML, or from anything that encodes as JSON, such as a struct or a map. It fails the
+// test if there is such an object already. A namespaced object without a namespace is created in the test's
+// namespace.
 func (c *Cluster) Create(object any) *Object {
 	c.t.Helper()
 	m := manifest{tree: treeOf(c.t, object)}
@@ -82,7 +82,7 @@ func (c *Cluster) namespaceOf(res *resources.Resource, m manifest) string {
 	return c.Namespace
 }
 
-// handle makes a handle, and remembers what the test had to do with.
+// handle makes a handle, and records it for the cleanup.
 func (c *Cluster) handle(res *resources.Resource, namespace, name string) *Object {
 	o := &Object{Kind: res.Kind, Namespace: namespace, Name: name, cluster: c, resource: *res}
 	c.mu.Lock()
@@ -212,7 +212,7 @@ func (o *Object) Delete() {
 	}
 }
 
-// view makes an untyped object of what the cluster has sent.
+// view makes an untyped object from an object of the cluster.
 func (c *Cluster) view(object *object.Object) *kopf.Object {
 	c.t.Helper()
 	view := new(kopf.Object)

@@ -22,7 +22,7 @@ type Operator struct {
 	configure []func(*kopf.Operator)
 	program   *program // starts the operator's process; nil if the operator runs inside of the test
 	log       *log
-	served    []string                       // the keys of what it serves, as of the last look
+	served    []string                       // keys of the served resources, as last seen
 	managed   string                         // name of its configurations of webhooks, unless the settings name a server or another one
 	settings  *atomic.Pointer[kopf.Settings] // settings of the newest run, after its startup handlers; nil before the first run
 
@@ -111,8 +111,7 @@ func (c *Cluster) RunError(register func(*kopf.Registry), configure ...func(*kop
 // T returns the test, as [Cluster.T] does.
 func (op *Operator) T() testing.TB { return op.cluster.t.TB }
 
-// Start starts an operator again that was stopped or killed. Like a new process, it knows
-// nothing of its former run.
+// Start restarts an operator that was stopped or killed. Like a new process, it has no memory of its previous run.
 func (op *Operator) Start() {
 	op.cluster.t.Helper()
 	op.launch()
@@ -185,8 +184,7 @@ func (op *Operator) halt() {
 	}
 }
 
-// awaitEnd waits for the end of an operator that was told to stop, also while the test cleans
-// up. It reports whether the operator has ended.
+// awaitEnd waits for the end of a stopped operator, also during the cleanup. It reports whether the operator ended.
 func (op *Operator) awaitEnd(r *run) bool {
 	c := op.cluster
 	limit := time.NewTimer(time.Until(deadline(c.t, max(c.timeout, defaultTimeout))))
@@ -228,13 +226,13 @@ func (op *Operator) Restart() {
 	op.Start()
 }
 
-// look remembers what the operator serves, for the cleaning up.
+// look records the served resources, for the cleanup.
 func (op *Operator) look() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(op.cluster.t.Context()), reportTimeout)
 	defer cancel()
 	snapshot, err := op.snapshot(ctx)
 	if err != nil {
-		return // it has ended by itself, which is told where it matters
+		return // it ended by itself, which other methods report
 	}
 	for _, res := range snapshot.Served {
 		op.served = append(op.served, res.Key)

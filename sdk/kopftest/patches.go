@@ -17,8 +17,8 @@ func Patched(t testing.TB, patch *kopf.Patch) *kopf.Object {
 	return viewOf(t, after)
 }
 
-// Changes returns what a handler has put into a patch, as a merge patch: nil values are
-// to be removed. What [kopf.Transform] changes is told for the object of the request.
+// Changes returns the contents of a handler's patch as a merge patch: nil values are to be removed. [kopf.Transform]
+// changes are computed for the object of the request.
 func Changes(t testing.TB, patch *kopf.Patch) map[string]any {
 	t.Helper()
 	_, changes := foreseen(t, patch)

@@ -7,8 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// printed is a test whose messages may contain what others wrote into the cluster: they reach the
-// terminal only as visible characters.
+// printed is a test whose messages may contain data from the cluster. Only visible characters reach the terminal.
 type printed struct{ testing.TB }
 
 // Errorf implements [testing.TB].

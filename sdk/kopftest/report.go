@@ -16,23 +16,22 @@ import (
 )
 
 const (
-	// reportTimeout is what the gathering of a report may take: it is for a test that
-	// has failed anyway.
+	// reportTimeout limits the gathering of a report, which is for a failed test.
 	reportTimeout = 3 * time.Second
-	// reportedLines is how much of the log is told with a failure, and reportedObjects how
-	// many objects are, where it is not known which one matters.
+	// reportedLines is how many log lines a failure shows, and reportedObjects how many objects, if it is unknown
+	// which object matters.
 	reportedLines   = 25
 	reportedObjects = 10
 )
 
-// reporting is for what is gathered for a report. The test's own time may be over: that is
-// what is reported.
+// reporting returns a context for gathering a report. The test's own context may have timed out, which can be the
+// reason for the report.
 func (c *Cluster) reporting() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.t.Context()), reportTimeout)
 }
 
-// report returns all that may explain why an object is not as it should be: what is known to
-// the operators, the object itself, and the ends of the logs.
+// report returns everything that may explain the state of an object: the operators' inspector state, the object
+// itself, and the ends of the logs.
 func (c *Cluster) report(o *Object) string {
 	var b, logs strings.Builder
 	for _, op := range c.running() {
@@ -79,7 +78,7 @@ func (c *Cluster) running() []*Operator {
 	return slices.Clone(c.operators)
 }
 
-// explain writes what an operator knows of an object.
+// explain writes an operator's state of an object.
 func (op *Operator) explain(b *strings.Builder, o *Object) {
 	ctx, cancel := op.cluster.reporting()
 	defer cancel()
@@ -97,7 +96,7 @@ func (op *Operator) explain(b *strings.Builder, o *Object) {
 	}
 }
 
-// overview returns what the operators know of all objects, up to a limit.
+// overview returns the operators' states of all objects, up to a limit.
 func (c *Cluster) overview() string {
 	ctx, cancel := c.reporting()
 	defer cancel()
@@ -164,7 +163,7 @@ func (op *Operator) handlers(state *inspect.Object) string {
 	return b.String()
 }
 
-// failure is an error with its kind in words, unless it tells by itself.
+// failure returns an error's message, with the kind of error if the message does not name it.
 func failure(err *inspect.HandlerError) string {
 	switch err.Kind {
 	case inspect.ErrorTemporary, inspect.ErrorPermanent, inspect.ErrorArbitrary:

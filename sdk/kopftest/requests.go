@@ -18,10 +18,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 )
 
-// Change makes a request to call a handler with, for an object that is new; or that is
-// being deleted, if it has a metadata.deletionTimestamp. Objects, here and below, are YAML
-// or anything that encodes as JSON: a map, a typed object. Change the fields of the request
-// at will: all of them are public. What the handler logs is shown with the test.
+// Change makes a request to call a handler with, for an object that is new; or that is being deleted, if it has a
+// metadata.deletionTimestamp. Objects, here and below, are YAML or anything that encodes as JSON: a map, a typed
+// object. Change the fields of the request at will: all of them are public. The handler's log is shown with the test.
 //
 //	c := kopftest.Change[Claim](t, "spec: {size: 1Gi}")
 //	err := create(t.Context(), c)
@@ -61,15 +60,15 @@ func FieldChange[F any](t testing.TB, field kopf.Path, older, obj any) *kopf.Fie
 	return c
 }
 
-// Event makes a request to call a handler of events with.
+// Event makes a request for an event handler.
 func Event[T any](t testing.TB, eventType watch.EventType, object any) *kopf.Event[T] {
 	t.Helper()
 	body := viewOf(t, treeOf(t, object))
 	return &kopf.Event[T]{Request: requestOf(t, body), Type: eventType, Object: decoded[T](t, body)}
 }
 
-// Timer makes a request to call a timer with: one tick. Its Memo is empty; give the next tick
-// that of the former one if the timer remembers something.
+// Timer makes a request to call a timer with: one tick. Its Memo is empty; pass the Memo on to the next tick if the
+// timer keeps values there.
 func Timer[T any](t testing.TB, object any) *kopf.TimerTick[T] {
 	t.Helper()
 	body := viewOf(t, treeOf(t, object))
@@ -115,8 +114,8 @@ type states struct {
 	reason       kopf.Reason
 }
 
-// statesOf compares two versions of an object: by their essences, and by the fields that
-// handlers want to know about even if they are of another part, such as the status.
+// statesOf compares two versions of an object: their essences, and extra fields outside of the essence, such as in
+// the status.
 func statesOf(t testing.TB, older, obj any, extra ...object.Path) states {
 	t.Helper()
 	tree := treeOf(t, obj)
@@ -154,7 +153,7 @@ func requestOf(t testing.TB, body *kopf.Object) kopf.Request {
 	}
 }
 
-// loggerOf shows what handlers log with the test.
+// loggerOf returns a logger that writes the handlers' log to the test.
 func loggerOf(t testing.TB) *slog.Logger {
 	return slog.New(logging.NewHandler(t.Output(), &logging.Options{Level: slog.LevelDebug, Format: "plain"}))
 }

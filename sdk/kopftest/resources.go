@@ -12,8 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// servedInterval is how often the cluster is asked whether a resource is served: it
-// offers nothing that could be waited for.
+// servedInterval is how often the test polls the cluster for a resource. Discovery has no watch.
 const servedInterval = 10 * time.Millisecond
 
 // resourceOfKind finds the resource of a kind, as manifests name it.
@@ -110,8 +109,8 @@ func (c *Cluster) resourceOf(ctx context.Context, name string) (*resources.Resou
 	if !selector.Specific() {
 		return nil, fmt.Errorf("%q is not one resource", name)
 	}
-	// A name with a group is not ambiguous. What is known of the resource spares the request,
-	// and is right where the document of all groups is still behind, after a definition.
+	// A name with a group is not ambiguous. A known resource saves the request, and is right where the discovery
+	// document of all groups still lags behind a new definition.
 	selected := c.selected(selector)
 	if len(selected) != 1 || !strings.Contains(name, ".") {
 		if err := c.look(ctx); err != nil {

@@ -21,7 +21,7 @@ type run struct {
 	err   error // the operator's error; set before ended is closed
 
 	child  *child // nil if it runs inside of the test
-	frozen bool   // nothing of it runs
+	frozen bool   // stopped by [Process.Freeze]
 }
 
 func newRun() *run { return &run{ready: make(chan struct{}), ended: make(chan struct{})} }

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// whereabouts returns where a running handler is. If it runs for several objects, it is not
-// known which one of the places is that of the object in question.
+// whereabouts returns where a running handler is. If the handler runs for several objects, the places are not
+// assigned to objects.
 func (op *Operator) whereabouts(id string) string {
 	if op.registry == nil {
 		return "it is in another process"

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// seedVar is the environment variable with the seed of a run that is to be replayed.
+// seedVar is the environment variable with the seed of a run to replay.
 const seedVar = "KOPFTEST_SEED"
 
 // Seed returns the number in the environment variable KOPFTEST_SEED, or else a random one. It logs the

@@ -23,7 +23,7 @@ func newSocketDir() (string, error) {
 	return os.MkdirTemp("", fmt.Sprintf("%s%d-", socketPrefix, os.Getpid()))
 }
 
-// sweepSocketDirs removes the folders of processes that have ended. It ignores what it cannot remove.
+// sweepSocketDirs removes the folders of ended processes. It ignores errors of the removal.
 func sweepSocketDirs(parent string) {
 	dirs, _ := filepath.Glob(filepath.Join(parent, socketPrefix+"*-*"))
 	for _, dir := range dirs {

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// treeOf decodes what users take for an object.
+// treeOf decodes a user's object: YAML, or anything that encodes as JSON.
 func treeOf(t testing.TB, object any) map[string]any {
 	t.Helper()
 	raw, err := []byte(nil), error(nil)
@@ -70,7 +70,7 @@ func decodeField(t testing.TB, tree map[string]any, field kopf.Path, into any) {
 	}
 }
 
-// wireOf makes of a tree what the cluster would have sent.
+// wireOf makes the API server's form of a tree.
 func wireOf(t testing.TB, tree map[string]any) *object.Object {
 	t.Helper()
 	object, err := encode(tree)

@@ -20,9 +20,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Answer is what the API server says to a request that it may refuse.
+// Answer is the API server's answer to a request that it may refuse.
 type Answer struct {
-	Object   *kopf.Object // as it is, or would be; nil after an error
+	Object   *kopf.Object // the resulting object, also of a dry run; nil after an error
 	Err      error        // nil if the request was admitted; else an [apierrors.StatusError]
 	Warnings []string
 }

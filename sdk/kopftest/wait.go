@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// WaitFor waits until the object exists and meets a condition, and returns it. The text says
-// in a failure what was waited for: "it has a volume".
+// WaitFor waits until the object exists and condition holds, and returns the object. The string what completes the
+// failure message, as in "it has a volume".
 func (o *Object) WaitFor(what string, condition func(*kopf.Object) bool) *kopf.Object {
 	o.cluster.t.Helper()
 	return o.wait(func() string { return what }, condition)
@@ -131,11 +131,11 @@ func hindrance(object *kopf.Object) string {
 	}
 }
 
-// conditionInterval is how often the condition of [Cluster.WaitUntil] is looked at.
+// conditionInterval is how often [Cluster.WaitUntil] calls its condition.
 const conditionInterval = 5 * time.Millisecond
 
-// WaitUntil waits until a condition is true that is not about the cluster, such as a call of a
-// handler. It asks every few milliseconds. The text says in a failure what was waited for.
+// WaitUntil waits until a condition outside of the cluster holds, such as a call of a handler. It calls condition
+// every few milliseconds. The string what completes the failure message.
 func (c *Cluster) WaitUntil(what string, condition func() bool) {
 	c.t.Helper()
 	ctx, cancel := c.context()
@@ -186,8 +186,8 @@ func (c *Cluster) WaitList(resource, what string, condition func([]*kopf.Object)
 	return list
 }
 
-// follow shows the objects of a resource by their names, or one of them, and shows them
-// again with each change, until that is enough.
+// follow calls enough with the objects of a resource by name, or with one object, at first and after each change,
+// until enough returns true.
 func (c *Cluster) follow(ctx context.Context, res *resources.Resource, namespace, name string, enough func(map[string]*object.Object) bool) error {
 	selector := ""
 	if name != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/election"
 )
 
-// candidacy is a replica in elections. It is the lock of the library's elector too, so that it sees who holds
-// the lease as soon as the library does: that tells only when the renew deadline is over.
+// candidacy is a replica in elections. It is also the resource lock of the library's elector, so that it sees the
+// holder of the lease at the same time. The library itself reports a lost lease only after the renew deadline.
 type candidacy struct {
 	resourcelock.Interface
 	election *election.Election
@@ -110,7 +110,7 @@ func (c *candidacy) write(ctx context.Context, record resourcelock.LeaderElectio
 	return nil
 }
 
-// saw notes who holds the lease. If that is not this replica, its term is over, whoever has written that.
+// saw records the holder of the lease. If another replica holds it, this replica's term is over.
 func (c *candidacy) saw(holder string) {
 	if holder == c.Identity() {
 		return

@@ -1,5 +1,5 @@
-// Package leaderelection lets one of several replicas of an operator handle the objects, by means of client-go's
-// leader election. It is a module of its own because that library links all types of the Kubernetes API, which
+// Package leaderelection makes one of several replicas of an operator handle the objects, by means of client-go's
+// leader election. It is a separate module because client-go's package links all types of the Kubernetes API, which
 // increases an operator's program from 12 to about 30 MB. See [Scaling].
 //
 // [Scaling]: https://github.com/kopf-dev/kopf/blob/main/docs/scaling.md
@@ -59,7 +59,7 @@ func (Elector) Elect(ctx context.Context, e *election.Election) error {
 		Client:     client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
 	}}
-	// The library logs what the operator tells in its own words.
+	// The library logs the same events as the operator, so its lines are logged at the debug level.
 	ctx = klog.NewContext(ctx, logr.FromSlogHandler(debugHandler{e.Logger.Handler()}))
 	for ctx.Err() == nil {
 		if err := c.serveTerm(ctx); err != nil {

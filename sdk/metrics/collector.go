@@ -31,7 +31,7 @@ var outcomes = []meter.Outcome{
 	meter.Unfinished,
 }
 
-// collector counts what operators report. The states of the operators are read when it is collected.
+// collector counts the reports of operators. A collection reads the states of the operators.
 type collector struct {
 	events, causes, attempts, requests, restarts, logins *prometheus.CounterVec
 

@@ -32,9 +32,9 @@ type Options struct {
 	// with a handler for its registry.
 	Endpoint string
 
-	// Registerer is where the metrics are registered. Defaults to a new registry, which also has
-	// the go_ and process_ metrics. The registry of the package prometheus,
-	// [prometheus.DefaultRegisterer], has them too; others have what was registered there.
+	// Registerer is where the metrics are registered. Defaults to a new registry, which also has the go_ and process_
+	// metrics. The registry of the package prometheus, [prometheus.DefaultRegisterer], has them too; another registry
+	// has only the metrics registered there.
 	Registerer prometheus.Registerer
 
 	// Gatherer provides the metrics that are served. Defaults to the Registerer, and must be set if

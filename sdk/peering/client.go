@@ -28,7 +28,7 @@ type Client struct {
 	kube    *kube.Client
 }
 
-// NewClient returns a client for a cluster. Close it when it is not needed anymore.
+// NewClient returns a client for a cluster. Close it after use.
 func NewClient(config *rest.Config) (*Client, error) {
 	session, err := kube.NewSession(config, 0)
 	if err != nil {
@@ -45,11 +45,11 @@ func (c *Client) Close() { c.session.Close() }
 
 // Scope says which peering objects are meant.
 type Scope struct {
-	// Name is the name of the objects. Those of all names are meant if it is empty.
+	// Name selects peering objects by name. Empty selects all of them.
 	Name string
 
-	// Namespaces are names or patterns, such as "app-*,!*-test": KopfPeering objects in them are meant. Without
-	// any, ClusterKopfPeering objects are meant, which are those of operators that serve the whole cluster.
+	// Namespaces selects the KopfPeering objects in namespaces, by names or patterns such as "app-*,!*-test". Without
+	// any, it selects the ClusterKopfPeering objects, which operators of the whole cluster use.
 	Namespaces []string
 
 	// All means the objects of both kinds in all namespaces. It excludes Namespaces.

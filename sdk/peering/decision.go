@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Decision is what the records mean to one of the operators.
+// Decision sorts the peers of an operator by their effect on it.
 type Decision struct {
-	Higher []Peer // with a higher priority: the operator gives way to them
-	Equal  []Peer // with the same priority: all of them pause
-	Lower  []Peer // with a lower priority: they give way to the operator
-	Dead   []Peer // records that do not count anymore and should be removed; also that of the operator itself
+	Higher []Peer // peers with a higher priority, which pause the operator
+	Equal  []Peer // peers with the same priority; all of them pause, and the operator too
+	Lower  []Peer // peers with a lower priority, which pause themselves
+	Dead   []Peer // expired records to remove, including the operator's own
 }
 
-// Decide returns what the records mean to the operator with an identity and a priority.
+// Decide returns the decision for the operator with an identity and a priority.
 func Decide(peers []Peer, identity string, priority int, now time.Time) Decision {
 	var d Decision
 	for _, peer := range peers {
@@ -35,8 +35,8 @@ func Decide(peers []Peer, identity string, priority int, now time.Time) Decision
 // Paused reports whether the operator has to pause.
 func (d *Decision) Paused() bool { return len(d.Higher)+len(d.Equal) > 0 }
 
-// Causes returns the peers that make the operator pause: those with a higher priority, or else those with
-// the same one.
+// Causes returns the peers that make the operator pause: the peers with a higher priority, or else the peers with the
+// same priority.
 func (d *Decision) Causes() []Peer {
 	if len(d.Higher) > 0 {
 		return d.Higher
@@ -44,8 +44,8 @@ func (d *Decision) Causes() []Peer {
 	return d.Equal
 }
 
-// Next returns when the first record of a peer that the operator gives way to expires, unless it is renewed:
-// then it must be decided again. It is zero if there is none.
+// Next returns the time when the first record of the Higher and Equal peers expires, unless it is renewed. Then the
+// decision must be made again. Next is zero if there are no such peers.
 func (d *Decision) Next() time.Time {
 	var next time.Time
 	for _, peer := range slices.Concat(d.Higher, d.Equal) {
@@ -68,8 +68,7 @@ func (d *Decision) Until() time.Time {
 	return until
 }
 
-// IsActive reports whether a peer is the one that handles objects: no other that is alive has its priority
-// or a higher one.
+// IsActive reports whether a peer handles the objects: no other live peer has the same or a higher priority.
 func IsActive(peer *Peer, all []Peer, now time.Time) bool {
 	d := Decide(all, peer.Identity, peer.Priority, now)
 	return !peer.IsDead(now) && !d.Paused()

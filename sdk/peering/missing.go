@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
-// The manifests that make peering possible.
+// applyDefinitions applies the definitions of the peering resources.
 const (
 	applyDefinitions = "kopf manifests peering --only=definitions | kubectl apply -f -"
 	applyObject      = "kopf manifests peering --only=objects"

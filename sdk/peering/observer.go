@@ -15,14 +15,14 @@ type Observer struct {
 
 // observed is the last record of an identity, which may be removed by now.
 type observed struct {
-	lastSeen string // as it is written in the object, in any format
+	lastSeen string // verbatim from the object, in any format
 	lifetime time.Duration
 	deadline time.Time
-	at       time.Time // when it was there last
+	at       time.Time // time when the record was last present
 }
 
-// forgetAfter is how long the record of a peer is remembered that is gone. Somebody with a wrong clock may
-// have removed it: if the peer writes it again, it was renewed.
+// forgetAfter is how long the record of a departed peer is kept. A peer with a wrong clock may have removed it; if
+// the departed peer writes the record again, it counts as renewed.
 const forgetAfter = time.Hour
 
 // Peers is [ParsePeers] with deadlines by the clock of the observer.

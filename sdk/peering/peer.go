@@ -13,7 +13,7 @@ import (
 
 // Defaults of peering, as in Kopf for Python.
 const (
-	// DefaultName is the name of the peering object that operators use without being told to.
+	// DefaultName is the name of the peering object that operators use by default.
 	DefaultName = "default"
 
 	// DefaultLifetime is how long a record counts after it was renewed.
@@ -31,31 +31,31 @@ type Peer struct {
 	Identity string
 	Priority int
 	Lifetime time.Duration // whole seconds in the object
-	LastSeen time.Time     // when it was renewed, by the clock of the peer
+	LastSeen time.Time     // time of the last renewal, by the peer's clock
 
 	// Deadline is when the record no longer counts. It is LastSeen plus Lifetime, unless an [Observer] knows
 	// better.
 	Deadline time.Time
 
-	// The rest is written by operators and tools in Go, and zero in the records of others.
+	// Only operators and tools in Go write the following fields; in other records, they are zero.
 
-	Since   time.Time // when it joined
-	Message string    // why it joined, for people
-	Pause   *Pause    // it is paused; nil if it is not
+	Since   time.Time // time when it joined
+	Message string    // reason for joining, for people
+	Pause   *Pause    // pause of the peer; nil if it is not paused
 }
 
-// Pause tells that a peer handles no objects.
+// Pause is a peer's statement that it handles no objects.
 type Pause struct {
 	Since time.Time
 	By    []string // identities of the peers that it gives way to
 }
 
-// IsDead reports whether the record does not count anymore.
+// IsDead reports whether the record has expired.
 func (p *Peer) IsDead(now time.Time) bool { return !now.Before(p.Deadline) }
 
-// ParsePeers returns the records in the status of a peering object, sorted by identity. What is missing or
-// malformed in a record has the default: a priority of 0, a lifetime of 60s, last seen now. Members of the
-// status that are no records are ignored.
+// ParsePeers returns the records in the status of a peering object, sorted by identity. Missing or malformed fields
+// of a record have defaults: a priority of 0, a lifetime of 60s, last seen now. Members of the status that are no
+// records are ignored.
 func ParsePeers(status map[string]any, now time.Time) []Peer {
 	var all []Peer
 	for identity, value := range status {
@@ -133,8 +133,8 @@ func moment(value any) time.Time {
 	return t
 }
 
-// Record returns the record as it is written into the status of a peering object by a merge patch: what
-// the peer does not have is nil. A peer with no lifetime has none: it leaves.
+// Record returns the merge patch of the record in the status of a peering object. Fields that the peer does not have
+// are nil. It returns nil for a peer without a lifetime, which removes the record.
 func (p *Peer) Record() map[string]any {
 	if p.Lifetime <= 0 {
 		return nil

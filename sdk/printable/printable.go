@@ -1,9 +1,8 @@
-// Package printable makes texts safe for terminals, log files and whoever reads them.
+// Package printable makes strings safe for terminals, log files and their readers.
 //
-// Names, messages and errors come from a cluster, and so from anybody who may write to it. As
-// they are, they could move the cursor, set the clipboard or the title of a terminal, reverse
-// the direction of a text, or forge lines of a log. Whatever writes such texts as text uses this
-// package where they become output.
+// Names, messages and errors come from a cluster, and so from any user who may write to it. Unchanged, they could
+// move the cursor, set the clipboard or the title of a terminal, reverse the direction of text, or forge log lines.
+// Code that prints such strings uses this package where they become output.
 //
 // [Secrets] hides the data of Secrets, and fields that an operator names.
 package printable
@@ -58,8 +57,8 @@ func Lines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Paragraph is [Lines] for a message among others. It indents each line after the first, unless the
-// line begins with a space or a tab, so that a reader does not mistake a line for a separate message.
+// Paragraph is [Lines] for a message among others. It indents each line after the first, unless the line begins with
+// a space or a tab, so that a line does not look like a separate message.
 func Paragraph(s string) string {
 	lines := strings.Split(Lines(s), "\n")
 	for i, line := range lines {

@@ -1,4 +1,4 @@
-// Package uninstall removes what an operator has left in a cluster: its finalizers, without which objects cannot
-// be deleted, the configurations of its webhooks, without which requests are refused, its leases, and its records in
-// peering objects. "kopf uninstall" and the operator's own command "uninstall" are built on it.
+// Package uninstall removes an operator's leftovers from a cluster: finalizers, which block the deletion of objects;
+// webhook configurations, which make the API server refuse requests; leases; and records in peering objects. "kopf
+// uninstall" and the operator's own command "uninstall" use it.
 package uninstall

@@ -59,7 +59,7 @@ func (o marked) deletes() string {
 	return ""
 }
 
-// removeFinalizers removes the finalizer from all objects, or tells which have it.
+// removeFinalizers removes the finalizer from all objects, or lists the objects in a dry run.
 func (r *remover) removeFinalizers(ctx context.Context) {
 	for _, group := range slices.Sorted(maps.Keys(r.target.Unknown)) {
 		r.cannotSee("resources of "+group, r.target.Unknown[group])
@@ -154,8 +154,8 @@ func (r *remover) page(ctx context.Context, res *resources.Resource, namespace s
 	return page, nil
 }
 
-// releaseAll removes the finalizer from the objects, and goes on after an error. It returns how many of them do not
-// have it anymore.
+// releaseAll removes the finalizer from the objects, and continues after an error. It returns the number of objects
+// without the finalizer.
 func (r *remover) releaseAll(ctx context.Context, objects []marked) (released int) {
 	next := make(chan marked)
 	var group sync.WaitGroup
@@ -169,7 +169,7 @@ func (r *remover) releaseAll(ctx context.Context, objects []marked) (released in
 				case err == nil:
 					released++
 					r.print("%s: released%s", o, o.deletes())
-				case ctx.Err() == nil: // otherwise, it is the same for all
+				case ctx.Err() == nil: // after the end of the context, all requests fail for this reason
 					r.note("%s: %v", o, err)
 				}
 				mu.Unlock()
@@ -187,8 +187,8 @@ func (r *remover) releaseAll(ctx context.Context, objects []marked) (released in
 	return released
 }
 
-// release removes the finalizer from one object, whoever changes that meanwhile. An object that is gone is a
-// success.
+// release removes the finalizer from one object, despite concurrent changes of the object. A deleted object counts as
+// a success.
 func (r *remover) release(ctx context.Context, o marked) error {
 	for attempt := 1; ; attempt++ {
 		_, err := r.kube.Patch(ctx, o.resource, o.namespace, o.name, "", patch.MergeType, r.without(o))
@@ -214,7 +214,7 @@ func (r *remover) release(ctx context.Context, o marked) error {
 	}
 }
 
-// without returns the patch that removes the finalizer from this version of the object, and no other's.
+// without returns the patch that removes only this finalizer from this version of the object.
 func (r *remover) without(o marked) []byte {
 	kept := slices.DeleteFunc(slices.Clone(o.finalizers), func(name string) bool { return name == r.target.Finalizer })
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": kept, "resourceVersion": o.version}})

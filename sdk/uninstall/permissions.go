@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Permissions returns what [Run] needs in order to remove an operator, whose Deployment it stops if the name of that
-// is not empty.
+// Permissions returns the permissions that [Run] needs to remove an operator. If the name of a Deployment is not
+// empty, they include stopping it.
 func Permissions(d inspect.Description, deployment string) []inspect.Permission {
 	var all []inspect.Permission
 	add := func(p inspect.Permission, verbs ...string) {
@@ -47,7 +47,7 @@ func isPeering(p inspect.Permission) bool {
 	return strings.HasPrefix(p.Resource, "kopfpeerings") || strings.HasPrefix(p.Resource, "clusterkopfpeerings")
 }
 
-// addRecords adds what is needed to change the peering object that an operator may patch: to read it first.
+// addRecords adds the permission to read the peering objects that the operator may patch.
 func addRecords(add func(inspect.Permission, ...string), p inspect.Permission) {
 	object := p
 	plural, status, _ := strings.Cut(p.Resource, "/")
@@ -65,7 +65,7 @@ func addRecords(add func(inspect.Permission, ...string), p inspect.Permission) {
 	}
 }
 
-// addLeases adds what is needed to remove the leases of replicas.
+// addLeases adds the permissions to remove the leases of replicas.
 func addLeases(add func(inspect.Permission, ...string), leases inspect.Leases) {
 	if leases.Name == "" {
 		return

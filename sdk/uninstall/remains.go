@@ -30,7 +30,7 @@ func (o remain) String() string {
 	return o.name + ": " + o.what
 }
 
-// remove removes it, unless the operator uses it. What is gone already is a success.
+// remove removes the object, unless the operator uses it. A deleted object counts as a success.
 func (o remain) remove(ctx context.Context) error {
 	if o.inUse != nil {
 		return o.inUse
@@ -83,7 +83,7 @@ func (r *remover) webhooks(ctx context.Context) ([]remain, error) {
 	return all, errors.Join(errs...)
 }
 
-// remain returns an object as what is to be removed.
+// remain returns the remain for an object.
 func (r *remover) remain(res *resources.Resource, o *object.Object) remain {
 	name := res.GVR().GroupResource().String() + "/" + o.Name
 	if o.Namespace != "" {

@@ -18,7 +18,7 @@ import (
 
 // Options say what [Run] does.
 type Options struct {
-	// DryRun changes nothing: Run only tells what it would remove.
+	// DryRun makes Run list the things to remove without removing them. Defaults to false.
 	DryRun bool
 
 	// StopTimeout makes Run scale the Deployment to zero first, and wait at most this long until the operator has
@@ -33,14 +33,14 @@ type Options struct {
 	Note func(text string)
 }
 
-// ErrInUse is in the errors about what an operator uses that still runs.
+// ErrInUse is wrapped by errors about things that a running operator uses.
 var ErrInUse = errors.New("the operator still runs; stop it first")
 
 // LeftError reports that an operator was not removed completely. It can be tried again.
 type LeftError struct {
-	Found, Left int // things that were found, and those of them that are still there
+	Found, Left int // number of things found, and number of things that remain
 
-	// Unseen are the kinds of things that could not be looked for, such as "leases".
+	// Unseen are the kinds of things that could not be listed, such as "leases".
 	Unseen []string
 }
 
@@ -56,9 +56,9 @@ func (e *LeftError) Error() string {
 	return strings.Join(parts, "; ") + ": run the command again, or see above why"
 }
 
-// Run removes what an operator has left, and returns how many things it has found. What was removed before, by an
-// earlier run or by others, is not an error. The error is a [LeftError] if something is left. It wraps [ErrInUse] if the
-// operator still runs, and nothing was removed.
+// Run removes an operator's leftovers, and returns how many it found. Leftovers that an earlier run or another client
+// removed are no error. The error is a [LeftError] if something is left. It wraps [ErrInUse] if the operator still
+// runs, and nothing was removed.
 func Run(ctx context.Context, config *rest.Config, target Target, options Options) (found int, err error) {
 	r, err := newRemover(config, target, options)
 	if err != nil {
@@ -75,15 +75,15 @@ type remover struct {
 	session *kube.Session
 	kube    *kube.Client
 	peering *peering.Client
-	pause   time.Duration // before an object that others change is read again, and between looks at the pods
+	pause   time.Duration // delay before an object with a concurrent change is read again, and between checks of the pods
 	now     func() time.Time
 
 	found, left int
 	unseen      []string
 }
 
-// backoffs are the pauses before a request is repeated. What is forbidden is repeated as well: roles are often
-// created a moment before they are used.
+// backoffs are the pauses before a request is repeated. Forbidden requests are repeated as well, because roles are
+// often created a moment before their use.
 var backoffs = []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second}
 
 func newRemover(config *rest.Config, target Target, options Options) (*remover, error) {
@@ -134,7 +134,7 @@ func (r *remover) run(ctx context.Context) (int, error) {
 	return r.found, nil
 }
 
-// cannotSee notes that some kind of things could not be looked for.
+// cannotSee records that a kind of things could not be listed.
 func (r *remover) cannotSee(what string, err error) {
 	r.unseen = append(r.unseen, what)
 	r.note("cannot look for %s: %v", what, err)
@@ -148,7 +148,7 @@ func (r *remover) print(format string, args ...any) {
 	fmt.Fprintln(r.options.Out, printable.Line(fmt.Sprintf(format, args...)))
 }
 
-// removeAll removes what a function finds, or tells what that is.
+// removeAll removes the things that find returns, or lists them in a dry run.
 func (r *remover) removeAll(ctx context.Context, what string, find func(context.Context) ([]remain, error)) {
 	all, err := find(ctx)
 	if err != nil {

@@ -17,11 +17,11 @@ var (
 	podResource        = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 )
 
-// hashLabel is on the pods of all Deployments. Its value is the end of the name of the pod's ReplicaSet, which is that
-// of the Deployment, a hyphen, and the hash.
+// hashLabel is on the pods of all Deployments. Its value is the hash in the name of the pod's ReplicaSet, which
+// consists of the Deployment's name, a hyphen and the hash.
 const hashLabel = "pod-template-hash"
 
-// stop scales the Deployment to zero, and waits until its pods are gone, if the options ask for it.
+// stop scales the Deployment to zero, and waits until its pods have ended, if the options ask for it.
 func (r *remover) stop(ctx context.Context) error {
 	if r.options.StopTimeout <= 0 || r.target.Deployment == "" {
 		return nil
@@ -42,8 +42,8 @@ func (r *remover) stop(ctx context.Context) error {
 	})
 }
 
-// scale returns the number of replicas that the Deployment is meant to have, and the selector of its pods: it may have
-// got another name or other labels than those in its manifest.
+// scale returns the desired number of replicas of the Deployment, and the selector of its pods. Its name and labels
+// can differ from the manifest.
 func (r *remover) scale(ctx context.Context) (replicas int, selector string, err error) {
 	path, err := deploymentResource.Path(r.target.DeploymentNamespace, r.target.Deployment, "scale", nil)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *remover) scale(ctx context.Context) (replicas int, selector string, err
 	return scale.Spec.Replicas, scale.Status.Selector, err
 }
 
-// scaleDown scales the Deployment to zero, or tells that it would.
+// scaleDown scales the Deployment to zero, or announces that in a dry run.
 func (r *remover) scaleDown(ctx context.Context, name string, replicas int) error {
 	switch {
 	case replicas == 0:
@@ -79,8 +79,8 @@ func (r *remover) scaleDown(ctx context.Context, name string, replicas int) erro
 }
 
 // podsGone returns an error that wraps [ErrInUse] while any of the selected pods runs. Without a selector, the
-// Deployment is gone: its pods are found by the name of their ReplicaSet, which may be gone as well. Their labels do not
-// tell: a kustomization that changes the name of a Deployment leaves them as they are.
+// Deployment does not exist: its pods are found by the name of their ReplicaSet, which may be deleted as well. Labels
+// are no substitute, because a kustomization that changes the name of a Deployment does not change them.
 func (r *remover) podsGone(ctx context.Context, selector string) error {
 	orphans := selector == ""
 	if orphans {
@@ -105,7 +105,7 @@ func (r *remover) podsGone(ctx context.Context, selector string) error {
 	return nil
 }
 
-// podContent is what has to be known of a pod.
+// podContent has the fields of a pod that are needed here.
 type podContent struct {
 	Metadata struct {
 		Labels          map[string]string
@@ -124,8 +124,8 @@ func (p *podContent) isOf(deployment string) bool {
 	return false
 }
 
-// awaitRelease returns the leases, none of which the operator holds, unless this is a dry run. It waits for that if
-// it has stopped the operator: a replica that was killed holds its lease until it expires.
+// awaitRelease returns the leases. Unless this is a dry run, the operator holds none of them: if the operator was
+// stopped here, awaitRelease waits, because a killed replica holds its lease until the lease expires.
 func (r *remover) awaitRelease(ctx context.Context) (leases []remain, err error) {
 	look := func(ctx context.Context) error {
 		if leases, err = r.leases(ctx); err != nil {

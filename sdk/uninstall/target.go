@@ -16,15 +16,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Target is an operator, by the names under which it leaves something in a cluster. What has no name is not
-// looked for.
+// Target is an operator, described by the names of its leftovers in a cluster. Kinds of leftovers without a name are
+// skipped.
 type Target struct {
-	// Finalizer is the operator's finalizer, and Resources are those whose objects may have it.
+	// Finalizer is the operator's finalizer. Resources are the resources whose objects may have the finalizer.
 	Finalizer string
 	Resources []inspect.APIResource
 
-	// Unknown are API groups whose resources could not be discovered, with the reasons. The finalizer may be on
-	// objects of theirs.
+	// Unknown are API groups whose resources could not be discovered, with the reasons. Their objects may have the
+	// finalizer.
 	Unknown map[string]error
 
 	// Namespaces are the names or patterns of the namespaces that the operator serves. Without any, it serves the
@@ -41,22 +41,22 @@ type Target struct {
 	Election, Shards string
 	LeaseNamespace   string
 
-	// Peering is the name of the peering objects: those in the Namespaces, or that of the whole cluster.
+	// Peering is the name of the peering objects in the Namespaces, or of the peering object of the whole cluster.
 	Peering string
 
 	// Deployment is the name of the operator's Deployment, in the DeploymentNamespace. Its pods have records in the
-	// peering objects. If it is gone, pods that its ReplicaSets have created may be left of it.
+	// peering objects. If it was deleted, pods of its ReplicaSets may remain.
 	Deployment, DeploymentNamespace string
 }
 
-// Discovery is what a cluster serves.
+// Discovery has the resources that a cluster serves.
 type Discovery struct {
 	Resources []inspect.APIResource
-	Failed    map[string]error // of API groups, as GROUP or GROUP/VERSION
+	Failed    map[string]error // errors of API groups, by GROUP or GROUP/VERSION
 }
 
-// Discover returns what a cluster serves. It is not an error if some API groups cannot be discovered: their servers
-// may be down.
+// Discover returns the resources that a cluster serves. It is not an error if some API groups cannot be discovered,
+// because their servers may be down.
 func Discover(ctx context.Context, config *rest.Config) (Discovery, error) {
 	session, err := kube.NewSession(config, 0)
 	if err != nil {
@@ -78,7 +78,7 @@ func Discover(ctx context.Context, config *rest.Config) (Discovery, error) {
 	return d, nil
 }
 
-// NewTarget returns the target for what an operator says of itself, in a cluster.
+// NewTarget returns the target for an operator's description of itself, in a cluster.
 func NewTarget(d inspect.Description, cluster Discovery) Target {
 	t := Target{Finalizer: d.Finalizer, Namespaces: d.Namespaces, Webhooks: d.Webhooks, LeaseNamespace: d.Leases.Namespace, Peering: d.Peering}
 	if d.Leases.Shards > 0 {
@@ -115,8 +115,8 @@ func webhookNames(d inspect.Description) []string {
 	return names
 }
 
-// unknown returns those of the groups that may have resources of the operator: a selector that no resource matches
-// may be for one of them.
+// unknown returns the undiscovered groups that may have resources of the operator, because a selector without a
+// matching resource may select from them.
 func unknown(d inspect.Description, failed map[string]error) map[string]error {
 	unresolved := slices.ContainsFunc(d.Unserved, func(u inspect.Unserved) bool { return u.Reason == inspect.UnservedUnresolved })
 	all := make(map[string]error)

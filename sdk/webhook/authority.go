@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// lifetime of generated certificates: they are gone with the process.
+	// lifetime of generated certificates, which exist only in the memory of the process.
 	lifetime = 10 * 365 * 24 * time.Hour
 	// clockSkew is how far the clock of an API server may be behind.
 	clockSkew = time.Hour

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ClientConfig tells the cluster how to reach a server: by the URL or by the Service, of which exactly one is
-// set. The operator appends the ids of its handlers to the path.
+// ClientConfig describes how the API server reaches a webhook server: by the URL or by the Service, of which exactly
+// one is set. The operator appends the ids of its handlers to the path.
 type ClientConfig struct {
 	// URL has the scheme "https", and no user, query or fragment.
 	URL string

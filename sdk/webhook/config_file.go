@@ -18,8 +18,8 @@ type configFile struct {
 	Lost     string `json:"lost,omitempty"`
 }
 
-// WriteFile writes the configuration to a file for [Server].ConfigFile. Whoever reads the file at the same time gets
-// the former content or the new one.
+// WriteFile writes the configuration to a file for [Server].ConfigFile. A concurrent reader gets either the old or
+// the new content.
 func (c ClientConfig) WriteFile(path string) (err error) {
 	content := configFile{URL: c.URL, CABundle: c.CABundle, Lost: c.Lost}
 	if c.Service != nil {

@@ -20,7 +20,7 @@ type connectionLog struct {
 	logger *slog.Logger
 
 	mu   sync.Mutex
-	text string // that was a warning
+	text string // last message logged as a warning
 	at   time.Time
 }
 

@@ -1,7 +1,7 @@
-// Package webhook has the server that admission reviews arrive at, and how the cluster is told where it is.
+// Package webhook has the server for admission reviews, and the address that it announces to the cluster.
 //
-// An operator with admission handlers needs a way in for the cluster's requests. A [Server] listens on a port,
-// or on a Unix socket behind another listener:
+// The API server must be able to call an operator with admission handlers. A [Server] listens on a port, or on a Unix
+// socket behind another listener:
 //
 //	operator.Settings.Admission.Server = &webhook.Server{Address: ":9443", Service: &webhook.Service{Namespace: "prod", Name: "claims"}}
 //

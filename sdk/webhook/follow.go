@@ -13,11 +13,12 @@ const (
 	// caInterval is how often the file of the authorities is checked.
 	caInterval = 5 * time.Second
 
-	// configInterval is how often the [Server].ConfigFile is checked. The cluster calls nobody until then.
+	// configInterval is how often the [Server].ConfigFile is checked. Until the next check, API servers use the old
+	// address.
 	configInterval = time.Second
 )
 
-// follow announces what the files of the server contain, again when they change.
+// follow announces the address and the authorities in the server's files, and again when the files change.
 func (r *running) follow(ctx context.Context, config ClientConfig, announce func(ClientConfig)) {
 	read, interval := func() (ClientConfig, error) { return readClientConfig(r.server.ConfigFile) }, configInterval
 	switch {

@@ -75,7 +75,8 @@ func (r *running) answer(w http.ResponseWriter, req *http.Request, request *rece
 
 var errTooMany = errors.New("too many reviews at the same time; try again")
 
-// refuse answers a request that was not received. API servers repeat those that are asked to, until their own time is over.
+// refuse answers a request whose body was not received. API servers repeat a request with a Retry-After header until
+// their own timeout.
 func (r *reception) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	r.chunks = nil
 	r.release()
@@ -120,8 +121,9 @@ func (w *response) Write(text []byte) (int, error) {
 // Unwrap returns the writer for [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// takeOver takes the certificate of the client from the header, if the listener in front of a Unix socket has sent it.
-// Headers of others are removed: anybody can send them. It returns false if the request is answered.
+// takeOver takes the certificate of the client from the header, if the listener in front of a Unix socket has sent
+// it. In requests from other clients, the header is removed, because any client can send it. It returns false if the
+// request is answered.
 func (r *running) takeOver(w http.ResponseWriter, req *http.Request) bool {
 	escaped := req.Header.Get(PeerCertificateHeader)
 	req.Header.Del(PeerCertificateHeader)

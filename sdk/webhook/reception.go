@@ -111,7 +111,8 @@ func (r *reception) receive(ctx context.Context) error {
 	return nil
 }
 
-// readFull is [io.ReadFull], but returns the error of the reader as it is, so that a broken connection differs from the end of a body.
+// readFull is [io.ReadFull], but returns the reader's error unchanged, so that a broken connection differs from the
+// end of a body.
 func readFull(r io.Reader, p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		var more int

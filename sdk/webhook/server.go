@@ -71,17 +71,18 @@ type Server struct {
 	URL     string
 	Service *Service
 
-	// ConfigFile has what is announced in place of the URL, the Service and the CAFile, as [ClientConfig.WriteFile] writes
-	// it. It is read and announced again when it changes: for a server behind a tunnel, whose address may change.
+	// ConfigFile is a file written by [ClientConfig.WriteFile]. The server announces its content instead of the URL,
+	// the Service and the CAFile, and announces it again after each change. It is for a server behind a tunnel, whose
+	// address may change.
 	ConfigFile string
 
 	// Path is the prefix of the paths of all requests, such as "/hooks". Requests to other paths get 404. Defaults
 	// to none.
 	Path string
 
-	// CertFile and KeyFile have the certificate of the server with its chain and its key, in PEM. They are read
-	// again when they change. Without them, the server makes an authority and a certificate of its own for its
-	// Host, its Service and ExtraNames, and keeps them in memory.
+	// CertFile and KeyFile have the certificate of the server with its chain and its key, in PEM. They are read again
+	// when they change. Without these files, the server makes its own authority and certificate for the Host, the
+	// Service and ExtraNames, and keeps both in memory.
 	CertFile, KeyFile string
 
 	// CAFile has the certificates of the authorities that the cluster must trust, in PEM. It is read and announced
@@ -114,8 +115,8 @@ type Server struct {
 	// Defaults to 1000.
 	MaxReviews int
 
-	// MaxConnections limits the number of connections. A new one replaces the one that was idle or slow for the longest
-	// time. Each has up to 50 requests at the same time. Defaults to 128.
+	// MaxConnections limits the number of connections. A new connection replaces the connection that was idle or slow
+	// for the longest time. Each connection has up to 50 concurrent requests. Defaults to 128.
 	MaxConnections int
 
 	// Timeout limits the time that a request waits for others, and the time to write a response. The headers of a
@@ -257,7 +258,7 @@ func (s *Server) check() error {
 // prepare makes the configurations of TLS, and of the cluster's client.
 func (r *running) prepare() error {
 	s := r.server
-	var own []byte // the authority that is made
+	var own []byte // generated authority
 	if !r.unix && !s.Insecure {
 		host, err := r.host()
 		if err != nil {
@@ -330,7 +331,7 @@ func (r *running) host() (string, error) {
 	return host, nil
 }
 
-// dumpCA writes the authorities to the file that was asked for.
+// dumpCA writes the authorities to the file CADump.
 func (r *running) dumpCA(bundle []byte) error {
 	if r.server.CADump == "" {
 		return nil

@@ -90,13 +90,13 @@ type reloaded[T any] struct {
 	checked time.Time
 }
 
-// stamp tells versions of a file apart.
+// stamp identifies a version of a file.
 type stamp struct {
 	size     int64
 	modified time.Time
 }
 
-// get returns the current value. If the files have changed and cannot be read, it is that of the former ones.
+// get returns the current value. If the changed files cannot be read, the value is from the previous files.
 func (r *reloaded[T]) get() (*T, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
