@@ -40,7 +40,7 @@ type APIResource struct {
 
 // Description describes an operator without a cluster. It does not have settings that startup handlers change.
 type Description struct {
-	Version    int      `json:"version"` // of the format: [DescriptionVersion]
+	Version    int      `json:"version"` // version of the format: [DescriptionVersion]
 	Namespaces []string `json:"namespaces,omitempty"`
 
 	Handlers    []Registration `json:"handlers"`
@@ -73,7 +73,7 @@ type Description struct {
 // Leases are the leases of the replicas of an operator. There are none if the name is empty.
 type Leases struct {
 	Name      string `json:"name,omitempty"`
-	Namespace string `json:"namespace,omitempty"` // defaults to that of the operator
+	Namespace string `json:"namespace,omitempty"` // defaults to the operator's namespace
 	Shards    int    `json:"shards,omitempty"`    // the number of shards; 0 for leader election
 }
 
@@ -92,12 +92,12 @@ type Registration struct {
 type Permission struct {
 	Group     string          `json:"group"`           // "*" for all
 	Resource  string          `json:"resource"`        // the plural name, with a subresource after a slash; "*" for all
-	Names     []string        `json:"names,omitempty"` // of the only objects; none for all objects
+	Names     []string        `json:"names,omitempty"` // names of the only objects; empty for all objects
 	Verbs     []string        `json:"verbs"`
 	Scope     PermissionScope `json:"scope"`
-	Namespace string          `json:"namespace,omitempty"` // of [ScopeNamed]
-	Purpose   string          `json:"purpose"`             // what it is for, without a full stop
-	Handlers  []string        `json:"handlers,omitempty"`  // what needs it: "id (folder/file:line)"; none for the operator itself
+	Namespace string          `json:"namespace,omitempty"` // namespace for [ScopeNamed]
+	Purpose   string          `json:"purpose"`             // reason for the permission, without a full stop
+	Handlers  []string        `json:"handlers,omitempty"`  // handlers that need it, as "id (folder/file:line)"; empty for the operator itself
 }
 
 // HandledObjects is the purpose of the permissions for the objects that handlers are for.

@@ -67,7 +67,7 @@ type token struct{ text, origin string }
 // response names the missing token.
 func tokenOf(port string) (token, error) {
 	if text := os.Getenv(TokenVariable); text != "" {
-		return token{text, "the token sent is that of " + TokenVariable}, nil
+		return token{text, "the token sent is the value of " + TokenVariable}, nil
 	}
 	folders := tokenFolders()
 	found := token{origin: fmt.Sprintf("there is no %s.token in %s", port, strings.Join(folders, ", "))}
@@ -79,8 +79,8 @@ func tokenOf(port string) (token, error) {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			failed = append(failed, err)
-		case newest.IsZero() || written.After(newest): // an older one is of an operator that was killed
-			newest, found = written, token{text, "the token sent is that of " + tokenIn(dir, port)}
+		case newest.IsZero() || written.After(newest): // an older token belongs to a killed operator
+			newest, found = written, token{text, "the token sent is from " + tokenIn(dir, port)}
 		}
 	}
 	if newest.IsZero() && len(failed) > 0 {

@@ -103,7 +103,7 @@ func TestToken_NewestIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = client.Snapshot(t.Context())
-	if want := "wrong token; the token sent is that of " + filepath.Join(runtime, "kopf", "inspectors", port+".token"); err == nil || !strings.HasSuffix(err.Error(), want) {
+	if want := "wrong token; the token sent is from " + filepath.Join(runtime, "kopf", "inspectors", port+".token"); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("the error does not name the file: %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestToken_MissingNamesTheFolders(t *testing.T) {
 		t.Errorf("the client has created %v, %v", files, err)
 	}
 	t.Setenv(TokenVariable, "guessed")
-	if _, err := client.Snapshot(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "the token sent is that of "+TokenVariable) {
+	if _, err := client.Snapshot(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "the token sent is the value of "+TokenVariable) {
 		t.Error(err)
 	}
 }

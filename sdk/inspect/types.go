@@ -8,7 +8,7 @@ type Snapshot struct {
 	Revision uint64 `json:"revision"` // increases with every change
 
 	Operator Operator   `json:"operator"`
-	Handlers []Handler  `json:"handlers"` // in the order of registration
+	Handlers []Handler  `json:"handlers"` // handlers in order of registration
 	Served   []Resource `json:"served"`   // resources that are being watched
 
 	// Unserved are the selectors without a resource that can be watched, or reviewed by admission handlers.
@@ -23,7 +23,7 @@ type Snapshot struct {
 	// Admission is the state of the webhooks; nil if the operator has no admission handlers.
 	Admission *Admission `json:"admission,omitempty"`
 
-	Objects []*Object `json:"objects"`           // in no particular order; an object that has not changed is the same in later snapshots of a [Replica]
+	Objects []*Object `json:"objects"`           // unordered; in a [Replica], an unchanged object is the same pointer in later snapshots
 	Reviews []Review  `json:"reviews,omitempty"` // the newest ones, oldest first: at most [MaxReviews]
 	Log     []LogLine `json:"log"`               // the newest lines, oldest first
 }
@@ -35,7 +35,7 @@ type Operator struct {
 	Started    time.Time     `json:"started"`
 	State      OperatorState `json:"state"`
 	Server     string        `json:"server"`               // address of the API server
-	Finalizer  string        `json:"finalizer,omitempty"`  // name of its finalizer; empty if an older operator does not tell
+	Finalizer  string        `json:"finalizer,omitempty"`  // name of its finalizer; empty if an older operator does not report it
 	Hidden     [][]string    `json:"hidden,omitempty"`     // paths of fields whose values must not be shown, besides the data of Secrets
 	Namespaces []string      `json:"namespaces,omitempty"` // patterns; none means the whole cluster
 	Reason     string        `json:"reason,omitempty"`     // error or peer that caused the state
@@ -59,9 +59,9 @@ type Operator struct {
 
 // Shards are an operator's part of the objects that it shares with other replicas.
 type Shards struct {
-	Total int    `json:"total"` // of all replicas
-	Key   string `json:"key"`   // what is hashed: "uid" or "namespace"
-	Own   []int  `json:"own"`   // from 0, in ascending order
+	Total int    `json:"total"` // number of shards of all replicas
+	Key   string `json:"key"`   // hashed property: "uid" or "namespace"
+	Own   []int  `json:"own"`   // this replica's shards, from 0, in ascending order
 }
 
 // OperatorState is the state of the operator as a whole.
@@ -78,9 +78,9 @@ const (
 // Pause is a reason why the operator handles no objects. There can be several.
 type Pause struct {
 	Kind   PauseKind `json:"kind"`
-	Reason string    `json:"reason"` // for people, such as "by alice@laptop, priority 200"
+	Reason string    `json:"reason"` // reason for people, such as "by alice@laptop, priority 200"
 	Since  time.Time `json:"since"`
-	Until  time.Time `json:"until,omitzero"` // when it ends on its own; zero if it does not
+	Until  time.Time `json:"until,omitzero"` // time when it ends on its own; zero if it does not
 	By     []string  `json:"by,omitempty"`   // identities of those who caused it
 }
 
@@ -321,7 +321,7 @@ type HandlerState struct {
 	Limit   int `json:"limit,omitempty"`   // maximum number of attempts; 0 means no limit
 
 	Next  time.Time     `json:"next,omitzero"`   // time of the next attempt
-	Took  Duration      `json:"took,omitempty"`  // of the last attempt
+	Took  Duration      `json:"took,omitempty"`  // duration of the last attempt
 	Error *HandlerError `json:"error,omitempty"` // error of the last attempt
 
 	// Why is the condition that excludes a handler whose State is [PhaseFiltered] or [PhaseOtherCause].
@@ -398,8 +398,8 @@ type PastCause struct {
 	At           time.Time `json:"at"`
 	SupersededAt string    `json:"supersededAt,omitempty"` // resourceVersion that superseded it
 	Handlers     []string  `json:"handlers,omitempty"`     // handlers that were called
-	Failed       []string  `json:"failed,omitempty"`       // those of them that failed
-	Took         Duration  `json:"took,omitempty"`         // from when it was seen until all handlers were done
+	Failed       []string  `json:"failed,omitempty"`       // failed handlers
+	Took         Duration  `json:"took,omitempty"`         // time from the first sight of the change until all handlers were done
 }
 
 // LogLine is one line of the operator's log.
@@ -424,7 +424,7 @@ type Message struct {
 	Handlers []Handler `json:"handlers,omitempty"` // all of them
 	Served   *Served   `json:"served,omitempty"`
 	Indices  []Index   `json:"indices,omitempty"` // all of them
-	Objects  []*Object `json:"objects,omitempty"` // each replaces its former state
+	Objects  []*Object `json:"objects,omitempty"` // each replaces its previous state
 	Gone     []Ref     `json:"gone,omitempty"`    // objects that no longer exist
 
 	Admission *Admission `json:"admission,omitempty"`
@@ -466,7 +466,7 @@ const (
 	IntentFreeze      IntentKind = "freeze"      // pause operators of a lower priority than 100 through peering, for the duration in Value
 	IntentRelease     IntentKind = "release"     // remove the record of the peer whose identity is the Value
 	IntentPauseObject IntentKind = "pauseobject" // pause or, with an empty Value, resume one object by its annotation; the Value is the reason
-	IntentStartOver   IntentKind = "startover"   // forget what is recorded on an object, so that it is handled as if it were new
+	IntentStartOver   IntentKind = "startover"   // delete the records on an object, so that it is handled like a new object
 	IntentLogLevel    IntentKind = "loglevel"    // set the lowest level of log lines in the stream
 	IntentReplay      IntentKind = "replay"      // call the handlers for an earlier review again, as a dry run; see [Review].Replay
 	IntentStop        IntentKind = "stop"        // stop the operator gracefully

@@ -27,18 +27,18 @@ type Admission struct {
 type Webhook struct {
 	Handler string      `json:"handler"` // id
 	Kind    HandlerKind `json:"kind"`    // [KindValidate] or [KindMutate]
-	Name    string      `json:"name"`    // of the webhook, such as "check.auto.kopf.dev"
+	Name    string      `json:"name"`    // name of the webhook, such as "check.auto.kopf.dev"
 	Address string      `json:"address"` // where the cluster sends reviews: [Admission].Way with the handler's id
 
 	Rules         []WebhookRule `json:"rules,omitempty"`         // none if the cluster has none of the resources
 	Labels        []string      `json:"labels,omitempty"`        // conditions on labels that the cluster checks: "tier=gold"
 	FailurePolicy string        `json:"failurePolicy,omitempty"` // "Fail" or "Ignore"
-	Timeout       Duration      `json:"timeout,omitempty"`       // for one review
+	Timeout       Duration      `json:"timeout,omitempty"`       // time limit of one review
 	SideEffects   bool          `json:"sideEffects,omitempty"`
 	Persistent    bool          `json:"persistent,omitempty"` // stays in the cluster when the operator exits
 
 	State WebhookState `json:"state"`
-	Error string       `json:"error,omitempty"` // why it could not be installed
+	Error string       `json:"error,omitempty"` // reason why it could not be installed
 }
 
 // WebhookRule is which requests are sent to a webhook.
@@ -65,7 +65,7 @@ type Review struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
 
-	UID string `json:"uid"` // that the API server gave the review
+	UID string `json:"uid"` // UID from the API server
 
 	// Replay is the ID of the review that was replayed; empty for reviews of the cluster.
 	Replay string `json:"replay,omitempty"`
@@ -81,11 +81,11 @@ type Review struct {
 
 	Allowed  bool       `json:"allowed"`
 	Code     int        `json:"code,omitempty"`    // HTTP status of a denial
-	Message  string     `json:"message,omitempty"` // of a denial
+	Message  string     `json:"message,omitempty"` // message of a denial
 	Warnings []string   `json:"warnings,omitempty"`
 	Patch    []DiffItem `json:"patch,omitempty"` // changes by mutating handlers
 
-	Handlers []ReviewedHandler `json:"handlers,omitempty"` // that were called
+	Handlers []ReviewedHandler `json:"handlers,omitempty"` // handlers called for the review
 	Took     Duration          `json:"took"`
 }
 

@@ -8,7 +8,7 @@ type Index struct {
 	Value     string   `json:"value"`     // Go type of the values
 	Resources []string `json:"resources"` // keys of the served resources that it is filled from, sorted
 	Keys      int      `json:"keys"`
-	Values    int      `json:"values"`  // at least one for each key
+	Values    int      `json:"values"`  // number of values; at least one per key
 	Objects   int      `json:"objects"` // number of objects with values
 }
 

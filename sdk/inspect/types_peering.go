@@ -31,10 +31,10 @@ type Peer struct {
 	Self     bool      `json:"self,omitempty"` // it is the inspected operator
 	Priority int       `json:"priority"`
 	State    PeerState `json:"state"`
-	Message  string    `json:"message,omitempty"` // why it is there
-	Since    time.Time `json:"since,omitzero"`    // when it came; zero if it does not tell
-	LastSeen time.Time `json:"lastSeen"`          // by its own clock
-	Until    time.Time `json:"until"`             // when it counts as gone unless it renews its record
+	Message  string    `json:"message,omitempty"` // reason for its record, for people
+	Since    time.Time `json:"since,omitzero"`    // time when it joined; zero if unknown
+	LastSeen time.Time `json:"lastSeen"`          // time of the last renewal, by the peer's clock
+	Until    time.Time `json:"until"`             // time when the record expires unless the peer renews it
 
 	// PausedSince and PausedBy are a paused peer's own statements about its pause.
 	PausedSince time.Time `json:"pausedSince,omitzero"`

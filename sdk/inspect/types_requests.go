@@ -4,7 +4,7 @@ import "time"
 
 // Requests are the operator's own requests to the API server since it started.
 type Requests struct {
-	Since time.Time      `json:"since"` // when the operator started to count
+	Since time.Time      `json:"since"` // start of the counting
 	Kinds []RequestStats `json:"kinds"` // the most frequent ones first
 }
 
@@ -15,7 +15,7 @@ type RequestStats struct {
 	Code     int    `json:"code,omitempty"` // HTTP status; 0 if there was no response
 
 	Count     int      `json:"count"`
-	Repeated  int      `json:"repeated,omitempty"` // how many of them repeated an attempt that failed
+	Repeated  int      `json:"repeated,omitempty"` // number of requests that repeated a failed attempt
 	PerMinute int      `json:"perMinute"`          // number in the last minute
 	P50       Duration `json:"p50"`                // median duration; of watches, until the stream began
 	P99       Duration `json:"p99"`                // 99th percentile

@@ -132,19 +132,19 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 	}
 	namespace, name := c.namespaceOf(res, m), m.text("metadata", "name")
 	for {
-		former, err := c.former(ctx, res, namespace, name)
+		previous, err := c.previous(ctx, res, namespace, name)
 		if err != nil {
 			return nil, err
 		}
 		made := false
 		if m.isDefinition() && c.lasting {
-			m, made = markMade(m, former)
+			m, made = markMade(m, previous)
 		}
 		applied, err := c.send(ctx, res, namespace, m)
 		if err != nil {
 			return nil, err
 		}
-		if made && !borrowedAlready(former) {
+		if made && !borrowedAlready(previous) {
 			err := c.borrow(ctx, name)
 			if apierrors.IsNotFound(err) {
 				continue // the last binary that used it was faster
@@ -154,13 +154,13 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 			}
 		}
 		o := c.handle(res, namespace, applied.Name)
-		o.version, o.created = applied.ResourceVersion, former == nil
+		o.version, o.created = applied.ResourceVersion, previous == nil
 		return o, nil
 	}
 }
 
-// former returns an object as it is before it is applied; nil if it is new.
-func (c *Cluster) former(ctx context.Context, res *resources.Resource, namespace, name string) (*kopf.Object, error) {
+// previous returns an object in its state before it is applied; nil if it does not exist yet.
+func (c *Cluster) previous(ctx context.Context, res *resources.Resource, namespace, name string) (*kopf.Object, error) {
 	object, err := c.client.Get(ctx, res, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -178,16 +178,16 @@ func contextOf(parent context.Context, t testing.TB, timeout time.Duration) (con
 	return context.WithDeadlineCause(parent, end, fmt.Errorf("it has not come within %s", roughly(time.Until(end))))
 }
 
-// timeToTell is how long before the test binary runs out of time its tests give up: else
-// they could neither tell why nor clean up, since handlers may take a while to end.
-const timeToTell = 5 * time.Second
+// reportReserve is the time kept for reports and the cleanup before the test binary times out. Handlers may take a
+// while to end.
+const reportReserve = 5 * time.Second
 
 // deadline returns the time at which a wait of a test ends.
 func deadline(t testing.TB, timeout time.Duration) time.Time {
 	at := time.Now().Add(timeout)
 	if t, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if end, ok := t.Deadline(); ok {
-			end = end.Add(-min(timeToTell, time.Until(end)/2))
+			end = end.Add(-min(reportReserve, time.Until(end)/2))
 			if end.Before(at) {
 				return end
 			}

@@ -26,9 +26,9 @@ type call struct {
 	goroutine string
 	ended     chan struct{}
 
-	err     error
-	failure string // what the test has to know, if the daemon has not just returned
-	told    bool   // to the test
+	err      error
+	failure  string // unexpected end, such as a panic; empty if the daemon returned
+	reported bool   // the test has read the result
 }
 
 func newDriver(t testing.TB, object map[string]any) driver {
@@ -109,7 +109,7 @@ func (r *driver) Wait() error {
 	r.goOn()
 	const what = "the daemon returns"
 	if d, sleeps := r.await(what, r.stage.stepwise); sleeps {
-		r.t.Fatalf("kopftest: waited until %s, but it sleeps, for %s: let it go on with NextSleep, or end it with Stop", what, d)
+		r.t.Fatalf("kopftest: waited until %s, but it sleeps, for %s: continue it with NextSleep, or end it with Stop", what, d)
 	}
 	return r.call.err
 }
@@ -222,7 +222,7 @@ func (r *driver) await(what string, orSleeps bool) (d time.Duration, sleeps bool
 		select {
 		case <-r.call.ended:
 			if r.call.failure != "" {
-				r.call.told = true
+				r.call.reported = true
 				r.t.Fatalf("kopftest: waited until %s: %s", what, r.call.failure)
 			}
 			return 0, false
@@ -253,7 +253,7 @@ func (r *driver) end() {
 	defer cancel()
 	select {
 	case <-r.call.ended:
-		if r.call.failure != "" && !r.call.told {
+		if r.call.failure != "" && !r.call.reported {
 			r.t.Errorf("kopftest: %s", r.call.failure)
 		}
 	case <-patience.Done():

@@ -36,7 +36,7 @@ type stage struct {
 // sleep is one that is not over.
 type sleep struct {
 	duration time.Duration
-	told     bool          // to the test
+	reported bool          // the test has read the duration
 	over     chan struct{} // closed by the test
 }
 
@@ -132,8 +132,8 @@ func (s *stage) nextSleep() (*sleep, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sleep := range s.sleeps {
-		if !sleep.told {
-			sleep.told = true
+		if !sleep.reported {
+			sleep.reported = true
 			return sleep, nil
 		}
 	}
@@ -148,10 +148,10 @@ func (s *stage) wake() {
 		return
 	}
 	s.sleeps = slices.DeleteFunc(s.sleeps, func(sleep *sleep) bool {
-		if sleep.told {
+		if sleep.reported {
 			close(sleep.over)
 		}
-		return sleep.told
+		return sleep.reported
 	})
 }
 

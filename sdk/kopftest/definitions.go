@@ -44,10 +44,10 @@ var borrowed struct {
 	of map[string]*rest.Config // configuration of the cluster by the definition's name
 }
 
-// markMade notes in the manifest of a definition that it is made by tests, unless it was
-// there before them. It reports whether it did.
-func markMade(m manifest, former *kopf.Object) (manifest, bool) {
-	if former != nil && former.Get("metadata.annotations["+madeKey+"]") == nil {
+// markMade marks the manifest of a definition as created by tests, unless the definition existed before the tests. It
+// reports whether it did.
+func markMade(m manifest, previous *kopf.Object) (manifest, bool) {
+	if previous != nil && previous.Get("metadata.annotations["+madeKey+"]") == nil {
 		return m, false
 	}
 	tree := maps.Clone(m.tree)

@@ -52,9 +52,9 @@ func (h *history) seen(resourceVersion string) {
 	h.versions = append(h.versions, version{time.Now(), number})
 }
 
-// event remembers an event, and returns that of the former version of its object, as a change; nil if the proxy
-// knows none. Several streams bring the same event, in any order.
-func (h *history) event(e event, text []byte) (former []byte) {
+// event records an event, and returns the event of the object's previous version, as a change; nil if the proxy knows
+// none. Several streams bring the same event, in any order.
+func (h *history) event(e event, text []byte) (previous []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seen(e.Object.Metadata.ResourceVersion)
@@ -80,10 +80,10 @@ func (h *history) event(e event, text []byte) (former []byte) {
 		past = slices.Insert(past, i, pastEvent{number, asChange(text)})
 	}
 	if i+1 < len(past) {
-		former = past[i+1].text
+		previous = past[i+1].text
 	}
 	h.events[uid] = past[:min(len(past), 2)]
-	return former
+	return previous
 }
 
 func asChange(text []byte) []byte {

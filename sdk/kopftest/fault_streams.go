@@ -170,7 +170,7 @@ func (s *relayed) send(l line) bool {
 		s.write(l.text)
 		return true
 	}
-	former := s.p.history.event(e, l.text)
+	previous := s.p.history.event(e, l.text)
 	if s.due() {
 		switch s.fault.Kind {
 		case FaultTruncate, FaultGarbage, FaultGlue:
@@ -199,8 +199,8 @@ func (s *relayed) send(l line) bool {
 	if inject(FaultDuplicate) {
 		out = append(out, l.text)
 	}
-	if former != nil && inject(FaultOutdated) {
-		out = append(out, former)
+	if previous != nil && inject(FaultOutdated) {
+		out = append(out, previous)
 	}
 	// One write, because a connection that is cut in between would make the client resume after the held event.
 	s.write(append(out, s.held)...)

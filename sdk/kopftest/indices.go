@@ -37,7 +37,7 @@ func WithIndices(ctx context.Context, t testing.TB, r *kopf.Registry, objects ..
 		tree := treeOf(t, object)
 		res := resourceOfObject(viewOf(t, tree))
 		if res.Kind == "" {
-			t.Fatalf("kopftest: object %d of the indices has no kind: nobody can tell which index it is for", i+1)
+			t.Fatalf("kopftest: cannot find the index of object %d: the object has no kind", i+1)
 		}
 		set := hs.ForResource(&res)
 		if !set.Has(handlers.Indexing) {

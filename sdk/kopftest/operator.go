@@ -193,7 +193,7 @@ func (op *Operator) awaitEnd(r *run) bool {
 	case <-r.ended:
 		return true
 	case <-limit.C:
-		c.t.Errorf("kopftest: the operator was told to stop and does not end\n%s", op.lastLines())
+		c.t.Errorf("kopftest: the operator was stopped and does not end\n%s", op.lastLines())
 		if r.child != nil {
 			r.kill()
 		}

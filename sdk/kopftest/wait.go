@@ -123,7 +123,7 @@ func hindrance(object *kopf.Object) string {
 	case object == nil:
 		return ""
 	case object.Get("metadata.deletionTimestamp") == nil:
-		return "; nobody has deleted it"
+		return "; it is not being deleted"
 	case finalizers != nil:
 		return "; it is deleted but for its finalizers, " + asJSON(finalizers)
 	default:

@@ -3,8 +3,8 @@ package peering
 // The kinds of peering objects. A cluster can have them in two API groups: kopf.dev and, of operators of
 // before 2021, zalando.org.
 const (
-	NamespacedKind  = "KopfPeering"        // of operators that serve namespaces
-	ClusterWideKind = "ClusterKopfPeering" // of operators that serve the cluster
+	NamespacedKind  = "KopfPeering"        // used by operators that serve namespaces
+	ClusterWideKind = "ClusterKopfPeering" // used by operators that serve the cluster
 )
 
 // Kind returns the kind of peering objects, namespaced or not.

@@ -16,7 +16,7 @@ func Permissions(d inspect.Description, deployment string) []inspect.Permission 
 		all = append(all, p)
 	}
 	if deployment != "" {
-		const purpose = "to stop the operator, and to wait until its pods are gone"
+		const purpose = "to stop the operator, and to wait until its pods have ended"
 		add(inspect.Permission{Group: "apps", Resource: "deployments/scale", Names: []string{deployment}, Scope: inspect.ScopeOwn, Purpose: purpose}, "get", "patch")
 		add(inspect.Permission{Resource: "pods", Scope: inspect.ScopeOwn, Purpose: purpose}, "list")
 	}
@@ -31,7 +31,7 @@ func Permissions(d inspect.Description, deployment string) []inspect.Permission 
 	for _, p := range d.Permissions {
 		switch {
 		case marks(p):
-			p.Purpose = "to find the objects with the finalizer, and to remove it; they are those of the handlers"
+			p.Purpose = "to find the handlers' objects with the finalizer, and to remove it"
 			add(p, "list", "patch")
 		case isPeering(p) && slices.Contains(p.Verbs, "patch"):
 			p.Handlers, p.Purpose = nil, "to remove the operator's records in the peering"

@@ -140,7 +140,7 @@ func (r *remover) holder(lease *object.Object) (string, error) {
 	spec := content.Spec
 	renewed, err := time.Parse(time.RFC3339, spec.RenewTime)
 	if err != nil || r.now().After(renewed.Add(time.Duration(spec.LeaseDurationSeconds)*time.Second)) {
-		return "", nil // a lease that was never renewed is held by nobody
+		return "", nil // a lease that was never renewed has no holder
 	}
 	return spec.HolderIdentity, nil
 }

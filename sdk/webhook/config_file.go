@@ -13,7 +13,7 @@ import (
 // configFile is the content of a [Server].ConfigFile.
 type configFile struct {
 	URL      string `json:"url,omitempty"`
-	Service  string `json:"service,omitempty"` // as [ParseService] takes it
+	Service  string `json:"service,omitempty"` // has the syntax of [ParseService]
 	CABundle []byte `json:"caBundle,omitempty"`
 	Lost     string `json:"lost,omitempty"`
 }

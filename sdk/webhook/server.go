@@ -242,7 +242,7 @@ func (s *Server) check() error {
 	case s.URL != "" && s.Service != nil:
 		return errors.New("both URL and Service are set; set one")
 	case s.ConfigFile != "" && (s.URL != "" || s.Service != nil || s.CAFile != ""):
-		return errors.New("the ConfigFile tells what is announced, and URL, Service or CAFile is set, too; set one or the other")
+		return errors.New("the ConfigFile and one of URL, Service and CAFile are set; set either the file or the others")
 	case s.Listener != nil && s.Address != "":
 		return errors.New("both Listener and Address are set; set one")
 	case s.Listener != nil && s.Host == "" && s.URL == "" && s.Service == nil && s.ConfigFile == "":

@@ -117,7 +117,7 @@ func (r *reloaded[T]) get() (*T, error) {
 				return nil, err
 			default:
 				// The files may be half-written: the next call reads them again.
-				r.running.logger.Warn("Cannot read the files of the webhook server again; keeping what they contained",
+				r.running.logger.Warn("Cannot read the files of the webhook server again; keeping their previous content",
 					observe.EventKey, observe.LogWebhookFiles, "files", r.files, "error", err)
 			}
 		}
