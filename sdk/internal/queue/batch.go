@@ -28,9 +28,6 @@ type Batch struct {
 	// Bodiless reports whether Newest has only the identity of the object: its content was not kept.
 	Bodiless bool
 
-	// Folded is the number of events since the previous batch that were replaced by newer ones.
-	Folded int
-
 	queue *Queue
 	entry *entry
 }

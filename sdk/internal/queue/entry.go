@@ -25,7 +25,6 @@ type entry struct {
 	events   []watch.Event // since the last batch; only the newest if not all are kept
 	listed   bool          // one of them was of a listing
 	complete uint64        // the greatest [watch.Event.Complete] of them
-	folded   int           // events that were replaced by newer ones
 
 	newest   watch.Event // the version being processed, or to be processed again; else none
 	bodiless bool        // it has only the identity of the object
@@ -47,7 +46,6 @@ type entry struct {
 func (e *entry) fold(event watch.Event, keep bool) {
 	if !keep && len(e.events) > 0 {
 		e.events[0] = event
-		e.folded++
 	} else {
 		e.events = append(e.events, event)
 	}
@@ -57,7 +55,7 @@ func (e *entry) fold(event watch.Event, keep bool) {
 	}
 }
 
-func (e *entry) clear() { e.events, e.listed, e.complete, e.folded = nil, false, 0, 0 }
+func (e *entry) clear() { e.events, e.listed, e.complete = nil, false, 0 }
 
 // fifo is a list of entries, linked through the entries themselves to save allocations.
 type fifo struct {

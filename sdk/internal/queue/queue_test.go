@@ -145,8 +145,8 @@ func TestQueue_KeepsSomeIdleWorkers(t *testing.T) {
 func TestQueue_FoldsEventsIntoNewest(t *testing.T) {
 	var seen journal
 	bubble(t, Options{Process: func(_ context.Context, b *Batch) *Next {
-		seen.add(fmt.Sprintf("%v %s%v listed=%v complete=%d folded=%d",
-			versions(b), b.Newest.Type, b.Newest.Object.ResourceVersion, b.Listed, b.Complete, b.Folded))
+		seen.add(fmt.Sprintf("%v %s%v listed=%v complete=%d",
+			versions(b), b.Newest.Type, b.Newest.Object.ResourceVersion, b.Listed, b.Complete))
 		time.Sleep(time.Second)
 		return nil
 	}}, func(t *testing.T, q *Queue) {
@@ -160,8 +160,8 @@ func TestQueue_FoldsEventsIntoNewest(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		q.Put("pods", event("MODIFIED", "a", "5"))
 		time.Sleep(time.Minute)
-		seen.check(t, "[1] ADDED1 listed=false complete=0 folded=0", "[4] MODIFIED4 listed=true complete=3 folded=2",
-			"[5] MODIFIED5 listed=false complete=0 folded=0")
+		seen.check(t, "[1] ADDED1 listed=false complete=0", "[4] MODIFIED4 listed=true complete=3",
+			"[5] MODIFIED5 listed=false complete=0")
 	})
 }
 

@@ -127,7 +127,7 @@ func (q *Queue) process(ctx context.Context, e *entry) {
 	if len(e.events) > 0 && q.hold(e) {
 		return // it became ready before it was put behind the gate
 	}
-	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Complete: e.complete, Folded: e.folded, Requeued: e.again, Bodiless: e.bodiless, queue: q, entry: e}
+	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Complete: e.complete, Requeued: e.again, Bodiless: e.bodiless, queue: q, entry: e}
 	if n := len(e.events); n > 0 {
 		batch.Newest, batch.Bodiless = e.events[n-1], false
 	}
