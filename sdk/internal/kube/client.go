@@ -72,9 +72,8 @@ type Call struct {
 
 // Retry is a failed attempt that another one follows.
 type Retry struct {
-	Attempt int // from 1
-	Err     error
-	Delay   time.Duration // until the next attempt
+	Err   error
+	Delay time.Duration // until the next attempt
 }
 
 // Client sends requests, without a limit per second. It is safe for concurrent use.

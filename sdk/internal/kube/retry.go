@@ -30,7 +30,7 @@ func (c *Client) again(ctx context.Context, r *Request, attempt func() error, er
 		c.options.Logger.DebugContext(ctx, "API request failed; retrying", "error", err, "delay", delay)
 		switch {
 		case c.retrying != nil:
-			c.retrying(Retry{Attempt: attempts, Err: err, Delay: delay})
+			c.retrying(Retry{Err: err, Delay: delay})
 		case attempts == 1:
 			failed, end = c.outages.begin(ctx, c.options.Logger, err, delay)
 		}
