@@ -23,10 +23,7 @@ type Request struct {
 	APIVersion string // of the review
 	UID        string // of the request
 
-	Resource  GroupVersionResource // as the webhook's rules have it
-	Kind      string               // of the object
-	Namespace string
-	Name      string // empty if the API server is yet to make it
+	Resource GroupVersionResource // as the webhook's rules have it
 
 	Weight int64 // estimated memory of the decoded objects, in bytes
 
@@ -122,9 +119,7 @@ func Decode(body []byte) (*Request, error) {
 		return nil, err
 	}
 	r := wire.Request
-	request := &Request{
-		APIVersion: wire.APIVersion, UID: r.UID, Resource: r.Resource, Kind: r.Kind.Kind, Namespace: r.Namespace, Name: r.Name,
-	}
+	request := &Request{APIVersion: wire.APIVersion, UID: r.UID, Resource: r.Resource}
 	request.Operation, request.Subresource, request.DryRun, request.User = r.Operation, r.SubResource, r.DryRun, *r.UserInfo
 	var err error
 	if request.Object, err = r.object("object", &r.Object); err != nil {

@@ -28,9 +28,6 @@ func ParseNamespacePattern(pattern string) NamespacePattern {
 	return p
 }
 
-// String returns the pattern as it was written.
-func (p NamespacePattern) String() string { return p.source }
-
 // Match reports whether the pattern includes a namespace. Other globs cannot include a
 // namespace that the first one does not match.
 func (p NamespacePattern) Match(name string) bool {
