@@ -213,7 +213,7 @@ func Requests(method, resource string) func(*http.Request) bool {
 }
 
 // target identifies the resource or object of a request. The plural is empty for discovery documents.
-type target struct{ namespace, plural, name, subresource string }
+type target struct{ plural, name, subresource string }
 
 // targetOf parses the path of a request.
 func targetOf(r *http.Request) target {
@@ -228,7 +228,7 @@ func targetOf(r *http.Request) target {
 	}
 	var t target
 	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
-		t.namespace, parts = parts[1], parts[2:]
+		parts = parts[2:]
 	}
 	for i, to := range []*string{&t.plural, &t.name, &t.subresource} {
 		if i < len(parts) {
