@@ -95,9 +95,6 @@ const noStamp = "error obtaining VCS status"
 // GOOS and GOARCH, or else of this machine.
 type Platform struct{ OS, Arch string }
 
-// String returns the platform as "linux/amd64".
-func (p Platform) String() string { return p.OS + "/" + p.Arch }
-
 // env returns the environment of the go command for the platform.
 func (p Platform) env() []string {
 	if p == (Platform{}) {

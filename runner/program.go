@@ -20,8 +20,7 @@ type Program struct {
 	target  string            // the import path of the main package
 	overlay map[string]string // the synthesised files: path to content
 
-	dir      string // as given to Load
-	patterns []string
+	patterns []string // as given to Load
 }
 
 // Load finds the packages with handlers. The patterns are those of the go command (import
@@ -62,7 +61,7 @@ func load(ctx context.Context, dir string, patterns []string) (*Program, []strin
 	if err != nil {
 		return nil, folders, elsewhere(err)
 	}
-	program.dir, program.patterns = dir, patterns
+	program.patterns = patterns
 	return program, folders, nil
 }
 

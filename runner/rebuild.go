@@ -153,7 +153,7 @@ func (l *loop) handleBuildResult(r buildResult) {
 	}
 	l.binary, l.digest = r.binary, r.digest
 	l.store.update(func(s *State) {
-		s.Packages, s.Module, s.Dir = l.program.Packages, l.program.Module, l.program.Dir
+		s.Packages, s.Dir = l.program.Packages, l.program.Dir
 		s.Build.Phase, s.Build.Took, s.Build.Errors = BuildBuilt, r.took, nil
 		if !same && l.operator != nil {
 			s.Process.Phase = ProcessStopping // no reader of the state takes its objects for those of the new code
@@ -191,7 +191,7 @@ func (l *loop) publishBuildFailure(r buildResult) {
 	}
 	l.store.update(func(s *State) {
 		if l.program != nil {
-			s.Packages, s.Module, s.Dir = l.program.Packages, l.program.Module, l.program.Dir
+			s.Packages, s.Dir = l.program.Packages, l.program.Dir
 		}
 		s.Build.Phase, s.Build.Took, s.Build.Errors = BuildFailed, r.took, buildErrors(r.err)
 	})

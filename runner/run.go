@@ -99,7 +99,6 @@ type headless struct {
 	RunOptions
 	builder *Builder
 	binary  string
-	dir     string
 	cluster Cluster
 	way     Webhooks // once it is open
 	applied []Applied
@@ -191,7 +190,6 @@ func (r *headless) build(ctx context.Context) error {
 	if r.binary, err = r.builder.Build(ctx, p); err != nil {
 		return err
 	}
-	r.dir = p.Dir
 	r.Progress(true, fmt.Sprintf("built in %s", time.Since(started).Round(10*time.Millisecond)))
 	return nil
 }

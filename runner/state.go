@@ -12,8 +12,7 @@ type State struct {
 	Revision uint64 // incremented with every change
 
 	Packages []string // the import paths of the packages with handlers
-	Module   string   // the path of their module
-	Dir      string   // the folder of the module; file names in [Build] are relative to it
+	Dir      string   // the folder of their module; file names in [Build] are relative to it
 
 	// Attached is the address of the inspector if another process runs the operator: see [Attachment]. There is
 	// no build then, and the cluster is known by its address only.

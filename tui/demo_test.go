@@ -24,7 +24,6 @@ func demo(now time.Time) *runner.State {
 	return &runner.State{
 		Revision: 1,
 		Packages: []string{"example.com/claims/handlers"},
-		Module:   "example.com/claims",
 		Dir:      "/home/me/claims",
 		Build: runner.Build{
 			Phase: runner.BuildBuilt, Started: now.Add(-12 * time.Minute), Took: 780 * time.Millisecond,

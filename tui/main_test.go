@@ -74,7 +74,7 @@ func changed(s *runner.State, round int) *runner.State {
 		snapshot.Objects[k] = &o
 	}
 	return &runner.State{
-		Revision: s.Revision + 1, Packages: s.Packages, Module: s.Module, Dir: s.Dir, Build: s.Build, Process: s.Process,
+		Revision: s.Revision + 1, Packages: s.Packages, Dir: s.Dir, Build: s.Build, Process: s.Process,
 		Cluster: s.Cluster, Manifests: s.Manifests, Snapshot: &snapshot, Live: s.Live, Log: s.Log, LogDropped: s.LogDropped,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/runner"
 )
 
 // openTestCluster starts a control plane for the test. It returns its kubeconfig and a client.
@@ -159,7 +160,7 @@ func TestParsePlatforms_LinuxOnlyOnce(t *testing.T) {
 		}
 	}
 	t.Setenv("GOARCH", "arm64")
-	if got, err := parsePlatforms(nil); err != nil || len(got) != 1 || got[0].String() != "linux/arm64" {
+	if got, err := parsePlatforms(nil); err != nil || len(got) != 1 || got[0] != (runner.Platform{OS: "linux", Arch: "arm64"}) {
 		t.Errorf("got %v (%v)", got, err)
 	}
 }
