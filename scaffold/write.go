@@ -32,7 +32,6 @@ type Result struct {
 	Dir    string   // absolute
 	Module string   // the path of the module, which may have existed before
 	Kind   string   // the kind of the resource
-	Plural string   // the name of the resource
 	Files  []string // relative to Dir, in the order in which they are best read
 	Kept   []string // files that existed and were not changed, relative to Dir
 }
@@ -96,7 +95,7 @@ func Write(o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	result := &Result{Dir: o.Dir, Module: o.Module, Kind: o.Kind, Plural: o.Plural, Kept: kept}
+	result := &Result{Dir: o.Dir, Module: o.Module, Kind: o.Kind, Kept: kept}
 	for _, f := range missing {
 		if err := create(filepath.Join(o.Dir, f.path), contents[f.path]); err != nil {
 			return nil, errors.Join(err, remove(o.Dir, result.Files))

@@ -28,10 +28,29 @@ func TestWrite_NamesResourceAfterFolder(t *testing.T) {
 			t.Errorf("%s: %v", folder, err)
 			continue
 		}
-		if got := result.Kind + " " + result.Plural + " " + result.Module; got != want {
+		plural := readDefinition(t, result.Dir).Spec.Names.Plural
+		if got := result.Kind + " " + plural + " " + result.Module; got != want {
 			t.Errorf("%s: %s, want %s", folder, got, want)
 		}
 	}
+}
+
+// definition is a part of a CustomResourceDefinition.
+type definition struct {
+	Metadata struct{ Name string }
+	Spec     struct {
+		Group, Scope string
+		Names        struct{ Kind, Plural, Singular string }
+		Versions     []struct{ Name string }
+	}
+}
+
+func readDefinition(t *testing.T, dir string) (d definition) {
+	t.Helper()
+	if err := yaml.Unmarshal(read(t, dir, "handlers/crd.yaml"), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 func TestWrite_ResourceOfOptions(t *testing.T) {
@@ -43,17 +62,7 @@ func TestWrite_ResourceOfOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var definition struct {
-		Metadata struct{ Name string }
-		Spec     struct {
-			Group, Scope string
-			Names        struct{ Kind, Plural, Singular string }
-			Versions     []struct{ Name string }
-		}
-	}
-	if err := yaml.Unmarshal(read(t, dir, "handlers/crd.yaml"), &definition); err != nil {
-		t.Fatal(err)
-	}
+	definition := readDefinition(t, dir)
 	spec := definition.Spec
 	got := []string{definition.Metadata.Name, spec.Group, spec.Scope, spec.Names.Kind, spec.Names.Plural, spec.Names.Singular, spec.Versions[0].Name}
 	if want := []string{"bills.billing.example.org", "billing.example.org", "Cluster", "Invoice", "bills", "invoice", "v1alpha1"}; !slices.Equal(got, want) {
