@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-dev/kopf/devcluster/internal/apiserver"
 	"github.com/kopf-dev/kopf/devcluster/internal/binary"
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"github.com/kopf-dev/kopf/devcluster/internal/instance"
 )
 
@@ -264,7 +265,7 @@ func TestOpen_FailedEphemeralIsForgotten(t *testing.T) {
 	}
 	t.Setenv(binary.EnvVar, program)
 	for range 2 { // the second one finds the logs of the first one
-		if _, err := Open(t.Context(), Options{Ephemeral: true, Name: "short"}); !errors.Is(err, ErrStart) {
+		if _, err := Open(t.Context(), Options{Ephemeral: true, Name: "short"}); !errors.Is(err, fault.ErrStart) {
 			t.Errorf("the error is %v", err)
 		}
 		if infos, err := List(t.Context()); err != nil || len(infos) > 0 {
@@ -309,7 +310,7 @@ func TestOpen_FailedStartIsExplained(t *testing.T) {
 			}
 			t.Setenv(binary.EnvVar, program)
 			_, err := Open(t.Context(), Options{})
-			if !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "controlplane.log") {
+			if !errors.Is(err, fault.ErrStart) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "controlplane.log") {
 				t.Errorf("the error is %v", err)
 			}
 		})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
 func TestNormalGates_SortsAndRefusesNonsense(t *testing.T) {
@@ -88,7 +90,7 @@ func TestFeatureGates_KeptByClusterUntilChanged(t *testing.T) {
 	if err := Stop(t.Context(), "lab"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), Options{Name: "lab", FeatureGates: "NoSuchFeature=true"}); !errors.Is(err, ErrStart) || !strings.Contains(err.Error(), "unrecognized feature gate: NoSuchFeature") {
+	if _, err := Open(t.Context(), Options{Name: "lab", FeatureGates: "NoSuchFeature=true"}); !errors.Is(err, fault.ErrStart) || !strings.Contains(err.Error(), "unrecognized feature gate: NoSuchFeature") {
 		t.Errorf("the error is %v", err)
 	}
 	if i, err = Start(t.Context(), "lab", Options{}); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"github.com/kopf-dev/kopf/devcluster/k3d/internal/dockertest"
 )
 
@@ -67,7 +68,7 @@ func TestE2EFailure_EngineHangs(t *testing.T) {
 	if resume := privateEngine.Thaw(); resume != nil {
 		t.Fatal(resume)
 	}
-	expectError(t, err, devcluster.ErrNoEngine, "does not answer within 1.5s")
+	expectError(t, err, fault.ErrNoEngine, "does not answer within 1.5s")
 	if took > 20*probeTimeout { // nothing else would end it
 		t.Errorf("the check takes %s", took)
 	}
@@ -78,7 +79,7 @@ func TestE2EFailure_EngineHangs(t *testing.T) {
 	t.Logf("the check of an engine that runs takes %s", time.Since(began))
 	t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
 	began = time.Now()
-	expectError(t, w.backend.Probe(t.Context()), devcluster.ErrNoEngine)
+	expectError(t, w.backend.Probe(t.Context()), fault.ErrNoEngine)
 	t.Logf("the check without an engine takes %s", time.Since(began))
 }
 
@@ -137,7 +138,7 @@ func TestE2EFailure_PortTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = devcluster.Start(t.Context(), "lab", devcluster.Options{})
-	expectError(t, err, devcluster.ErrPortTaken, server.Host, "end that program")
+	expectError(t, err, fault.ErrPortTaken, server.Host, "end that program")
 	l.Close()
 	if _, err := devcluster.Start(t.Context(), "lab", devcluster.Options{}); err != nil {
 		t.Errorf("when the port is free again: %v", err)
@@ -176,7 +177,7 @@ func TestE2EFailure_ImageMissing(t *testing.T) {
 	defer w.expectNothingLeft()
 	t.Setenv(imageVariable, "127.0.0.1:1/no/k3s:v1")
 	_, err := w.create(t.Context(), "lab")
-	expectError(t, err, devcluster.ErrImage, "127.0.0.1:1/no/k3s:v1", imageVariable)
+	expectError(t, err, fault.ErrImage, "127.0.0.1:1/no/k3s:v1", imageVariable)
 }
 
 func TestE2EFailure_K3sCrashes(t *testing.T) {
@@ -184,7 +185,7 @@ func TestE2EFailure_K3sCrashes(t *testing.T) {
 	defer w.expectNothingLeft()
 	t.Setenv(imageVariable, crashing)
 	_, err := w.create(t.Context(), "lab")
-	expectError(t, err, devcluster.ErrStart, "create the cluster lab", "this image always fails")
+	expectError(t, err, fault.ErrStart, "create the cluster lab", "this image always fails")
 }
 
 // started waits until the node of a cluster exists.
@@ -268,7 +269,7 @@ func TestE2EFailure_EngineStopsMidway(t *testing.T) {
 	if err := privateEngine.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	expectError(t, <-failed, devcluster.ErrNoEngine, "has stopped meanwhile")
+	expectError(t, <-failed, fault.ErrNoEngine, "has stopped meanwhile")
 	if err := privateEngine.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 	"github.com/kopf-dev/kopf/devcluster/k3d/internal/dockertest"
 )
 
@@ -330,7 +331,7 @@ func (w *world) expectImports(info devcluster.Info) {
 		w.t.Errorf("a broken archive: %v", err)
 	}
 	err = devcluster.ImportImages(w.t.Context(), "lab", []string{"no/such:image"}, devcluster.Options{})
-	if !errors.Is(err, devcluster.ErrImage) || !strings.Contains(err.Error(), "no/such:image") {
+	if !errors.Is(err, fault.ErrImage) || !strings.Contains(err.Error(), "no/such:image") {
 		w.t.Errorf("a missing image: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
 // expectNoEngine fails unless connect returns this error.
@@ -20,7 +20,7 @@ func expectNoEngine(t *testing.T, says string) {
 	if err == nil {
 		_ = e.Close()
 	}
-	if !errors.Is(err, devcluster.ErrNoEngine) || !strings.Contains(err.Error(), says) {
+	if !errors.Is(err, fault.ErrNoEngine) || !strings.Contains(err.Error(), says) {
 		t.Errorf("the error is %v, want %q", err, says)
 	}
 }

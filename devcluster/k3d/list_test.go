@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/devcluster/internal/fault"
 )
 
 func TestBackend_WithoutEngineKeepsRecords(t *testing.T) {
@@ -35,10 +36,10 @@ func TestBackend_WithoutEngineKeepsRecords(t *testing.T) {
 	if i.Name != "lab" || i.State != devcluster.Unreachable || i.Kubeconfig != filepath.Join(b.root, "lab", "kubeconfig") || i.Context != "k3d-kopf-lab" || i.Registry != "127.0.0.1:5001" {
 		t.Errorf("the cluster is %+v", i)
 	}
-	if _, err := b.Start(t.Context(), "lab", devcluster.Options{}); !errors.Is(err, devcluster.ErrNoEngine) {
+	if _, err := b.Start(t.Context(), "lab", devcluster.Options{}); !errors.Is(err, fault.ErrNoEngine) {
 		t.Errorf("start: %v", err)
 	}
-	if err := b.Delete(t.Context(), "lab"); !errors.Is(err, devcluster.ErrNoEngine) {
+	if err := b.Delete(t.Context(), "lab"); !errors.Is(err, fault.ErrNoEngine) {
 		t.Errorf("delete: %v", err)
 	}
 	if _, err := b.Start(t.Context(), "none", devcluster.Options{}); !errors.Is(err, devcluster.ErrNotFound) {

@@ -16,11 +16,10 @@ import "time"
 
 // The files of a data directory.
 const (
-	lockFile       = "lock"
-	readyFile      = "cluster.json"
-	kubeconfigFile = "kubeconfig"
-	outputFile     = "output.log"
-	logFile        = "controlplane.log"
+	lockFile   = "lock"
+	readyFile  = "cluster.json"
+	outputFile = "output.log"
+	logFile    = "controlplane.log"
 )
 
 // The files of a data directory that only this package knows.
