@@ -44,6 +44,11 @@ func TestDaemon_TakesTurnsWithTest(t *testing.T) {
 	if size := run.Object().Get("status.size"); size != int64(2) {
 		t.Errorf("it has slept, but has seen %v", size)
 	}
+	run.Remove("spec.size")
+	run.NextSleep()
+	if size := run.Object().Get("status.size"); size != int64(0) {
+		t.Errorf("the size is removed, but it has seen %v", size)
+	}
 	if err := run.Stop(kopf.StopResourceDeleted); err != nil {
 		t.Error(err)
 	}
@@ -51,7 +56,8 @@ func TestDaemon_TakesTurnsWithTest(t *testing.T) {
 		t.Errorf("it has left the phase %v and the result %v", phase, run.Request.Result)
 	}
 	want := []map[string]any{
-		{"status": map[string]any{"size": int64(1)}}, {"status": map[string]any{"size": int64(2)}}, {"status": map[string]any{"phase": "Left"}},
+		{"status": map[string]any{"size": int64(1)}}, {"status": map[string]any{"size": int64(2)}},
+		{"status": map[string]any{"size": int64(0)}}, {"status": map[string]any{"phase": "Left"}},
 	}
 	if got := run.Patches(); !cmp.Equal(want, got) {
 		t.Error(cmp.Diff(want, got))
