@@ -63,6 +63,7 @@ type Group struct {
 	live       *object.Object
 	wrote      string        // resourceVersion of a patch by a task, until it is seen; else empty
 	newer      chan struct{} // closed when there is a newer version; nil if no goroutine waits for it
+	essence    uint64        // hash of the essence that idle timers know; zero if no timer waits for changes
 	lastChange time.Time     // of the object's essence
 }
 

@@ -52,7 +52,7 @@ func TestGroup_RunsAtMostOneTaskOfAHandler(t *testing.T) {
 				}
 			})
 			anyhow(2, func(*rand.Rand) { g.RetryNow(nil) })
-			anyhow(3, func(r *rand.Rand) { g.Update(version(r.IntN(1000)), r.IntN(2) == 0) })
+			anyhow(3, func(r *rand.Rand) { g.Update(version(r.IntN(1000)), uint64(1+r.IntN(2))) })
 			anyhow(4, func(r *rand.Rand) { g.Stop(Reason(1 << r.IntN(4))) })
 			wg.Wait()
 			end(t, g)

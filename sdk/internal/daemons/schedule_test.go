@@ -118,7 +118,7 @@ func TestTimer_ExamplesOfDocumentation(t *testing.T) {
 		s := newFakeHost(fine)
 		g := group(t, s, timer("t", initially(60), interval(10), idle(600)))
 		time.Sleep(615 * time.Second)
-		g.Update(version(2), true)
+		update(g, version(2), true)
 		time.Sleep(615 * time.Second)
 		s.expect(t, "600s t retry=0", "610s t retry=0", "1215s t retry=0", "1225s t retry=0")
 		end(t, g)
@@ -139,12 +139,12 @@ func TestTimer_Idle(t *testing.T) {
 		g := group(t, s, timer("t", idle(10)))
 		for n := range 3 {
 			time.Sleep(6 * time.Second)
-			g.Update(version(n+2), true)
+			update(g, version(n+2), true)
 		}
 		time.Sleep(20 * time.Second)
-		g.Update(version(9), false) // a change of nothing that matters
+		update(g, version(9), false) // a change of nothing that matters
 		time.Sleep(20 * time.Second)
-		g.Update(version(10), true)
+		update(g, version(10), true)
 		time.Sleep(20 * time.Second)
 		s.expect(t, "28s t retry=0", "68s t retry=0")
 		end(t, g)
@@ -154,7 +154,7 @@ func TestTimer_Idle(t *testing.T) {
 		s := newFakeHost(fine)
 		g := group(t, s, timer("t", idle(10), interval(1)))
 		time.Sleep(12500 * time.Millisecond)
-		g.Update(version(2), true)
+		update(g, version(2), true)
 		time.Sleep(11500 * time.Millisecond)
 		s.expect(t, "10s t retry=0", "11s t retry=0", "12s t retry=0", "22.5s t retry=0", "23.5s t retry=0")
 		end(t, g)
@@ -164,7 +164,7 @@ func TestTimer_Idle(t *testing.T) {
 		s := newFakeHost(taking(5))
 		g := group(t, s, timer("t", idle(10)))
 		time.Sleep(12 * time.Second)
-		g.Update(version(2), true)
+		update(g, version(2), true)
 		time.Sleep(time.Minute)
 		s.expect(t, "10s t retry=0", "22s t retry=0")
 		end(t, g)
@@ -251,7 +251,7 @@ func TestTimer_TicksNeverOverlap(t *testing.T) {
 		g := group(t, s, h)
 		for n := range 20 {
 			adjust(g, []*handlers.Handler{h})
-			g.Update(version(n+2), true)
+			update(g, version(n+2), true)
 			g.RetryNow(nil)
 			time.Sleep(time.Second / 2)
 		}

@@ -6,10 +6,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Update shows the tasks the version of the object that was seen last. If its essence has changed,
-// idle timers start to wait again.
-func (g *Group) Update(obj *object.Object, changed bool) {
+// Update shows the tasks the version of the object that was seen last. If its essence has another hash than before, idle timers
+// start to wait again. A hash of zero stands for an essence that no timer waits for.
+func (g *Group) Update(obj *object.Object, essence uint64) {
 	g.mu.Lock()
+	changed := g.essence != 0 && essence != 0 && g.essence != essence
+	if essence != 0 {
+		g.essence = essence
+	}
 	if changed {
 		g.lastChange = time.Now()
 	}

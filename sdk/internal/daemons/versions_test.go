@@ -29,7 +29,7 @@ func TestVersions_TasksSeeTheNewest(t *testing.T) {
 		})
 		g := group(t, s, daemon("a"))
 		for v := range 3 {
-			g.Update(version(v+1), true)
+			update(g, version(v+1), true)
 			synctest.Wait()
 		}
 		end(t, g)
@@ -58,7 +58,7 @@ func TestVersions_OwnPatchIsNotHiddenByOlderEvents(t *testing.T) {
 		if step.wrote {
 			g.Wrote(version(step.seen))
 		} else {
-			g.Update(version(step.seen), false)
+			update(g, version(step.seen), false)
 		}
 		if live := g.Live().ResourceVersion; live != step.live {
 			t.Errorf("%+v: %s", step, live)
@@ -93,7 +93,7 @@ func TestViews_DecodedOnceForConcurrentReaders(t *testing.T) {
 	if second := look(b); second != first || decoded != 1 {
 		t.Errorf("it is decoded %d times", decoded)
 	}
-	g.Update(version("6"), false)
+	update(g, version("6"), false)
 	if newer := look(b); newer.version != "6" || first.version != "5" || decoded != 2 {
 		t.Errorf("the version %s is seen, decoded %d times", newer.version, decoded)
 	}
@@ -153,4 +153,14 @@ func TestViews_DecodingMayUseOtherViews(t *testing.T) {
 		t.Errorf("%d, %v", *number, err)
 	}
 	runtime.KeepAlive(number)
+}
+
+// update shows the tasks a version, with a changed essence or with the same one.
+func update(g *Group, version *object.Object, changed bool) {
+	essence := max(1, g.essence)
+	g.essence = essence
+	if changed {
+		essence++
+	}
+	g.Update(version, essence)
 }

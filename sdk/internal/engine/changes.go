@@ -2,111 +2,103 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// callChangeHandlers calls the handlers of the cause that are due, and records their progress. It
-// returns false if some are not done yet, or if they must see another version of the object.
-func (c *cycle) callChangeHandlers(ctx context.Context) (done bool, err error) {
-	if c.finalizer != finalizerUnchanged {
-		c.tellPlan(observe.Planned{})
-		c.changing = false
-		return false, nil
-	}
-	if !c.changing || c.cause.Reason == handlers.ReasonDelete && c.memory.deletionHandled {
-		c.tellPlan(observe.Planned{})
-		return true, nil
-	}
-	c.handlerDelays, err = c.handleCause(ctx)
-	return len(c.handlerDelays) == 0, err
+// needsPlan reports whether it matters what happened to the object: to handlers, or to daemons that still run although the
+// resource has no handlers for them.
+func (c *cycle) needsPlan() bool {
+	set := c.served.handlers
+	return set.Has(handlers.Changing) || set.Has(handlers.Spawning) || c.memory.group.Load() != nil
 }
 
-// handleCause calls the handlers that are due, records their outcomes, and returns the delays of
-// the others. There are none when all handlers are done.
-func (c *cycle) handleCause(ctx context.Context) ([]time.Duration, error) {
-	c.retry = c.requested
-	if !c.cause.Reason.Handled() {
-		c.tellPlan(observe.Planned{Begun: true})
-		return nil, c.endUndone()
+// detect begins the plan of the cycle, and notes the failures and the finalizer in the memory.
+func (c *cycle) detect(ctx context.Context, s *situation) (err error) {
+	if c.plan, err = detect(ctx, s, c.view); err != nil {
+		return err
 	}
-	selected := c.selectHandlers()
-	progress, superseded, err := c.readProgress(selected)
-	c.tellPlan(observe.Planned{Begun: err == nil, Selected: selected, Superseded: superseded})
-	if err != nil {
-		return nil, err
+	first := !c.memory.life.failuresRead
+	c.memory.life.failuresRead = true
+	former := first && len(c.plan.failures) > 0 && c.memory.flags.failed.Load() == nil
+	c.noteFailed(c.plan.failures)
+	if former && c.deps.state.retryFormer.Load() {
+		c.deps.retries.add(retryJob{key: c.key()})
 	}
-	switch {
-	case len(selected) > 0:
-	case c.again != nil:
-		return nil, c.finishAgain()
-	default:
-		return nil, c.finishUnhandled(progress)
+	if !c.plan.changing {
+		c.memory.takeRetry(s.requested) // there is nothing to retry
 	}
-	if c.retry != nil && !c.defersRetry() {
-		progress = progress.Restarted(c.retry.restarts, c.deps.now())
-	}
-
-	outcomes, err := c.invokeDue(ctx, selected, progress)
-	if err != nil && !c.worthRecording(err, outcomes) {
-		return nil, err
-	}
-	if progress, err = progress.WithOutcomes(outcomes, c.deps.now()); err != nil {
-		return nil, err
-	}
-	if err := progress.Store(c.stored, c.progress, c.writes.own); err != nil {
-		return nil, fmt.Errorf("record the progress: %w", err)
-	}
-	c.deliverResults(outcomes)
-	c.noteOutcomes(outcomes)
-	done := progress.Done()
-	c.rememberHandled(done)
-	if done {
-		if err := c.recordFailures(progress); err != nil {
-			return nil, err
-		}
-	}
-	observe.Tell(c.deps.sink, observe.Recorded{Subject: c.subject, Cause: c.cause, Progress: progress})
-	if !done {
-		c.memory.unfinished = true
-		return progress.Delays(c.deps.now()), c.markAgain()
-	}
-	if err := c.purge(progress); err != nil {
-		return nil, err
-	}
-	return nil, c.storeLastHandled()
+	c.memory.flags.hasFinalizer.Store(c.plan.blocked)
+	return nil
 }
 
-// finishUnhandled ends a cause that no handler is for. Records of former handlers must not count for the
-// next cause.
-func (c *cycle) finishUnhandled(progress state.Progress) error {
-	if len(progress.Handlers()) > 0 {
-		if err := c.purge(progress); err != nil {
-			return err
-		}
+// noteFailed notes whether the object has failures, for requests to retry all of them.
+func (c *cycle) noteFailed(failures []state.Failure) {
+	switch failed := c.memory.flags.failed.Load(); {
+	case len(failures) == 0:
+		c.memory.flags.failed.Store(nil)
+	case failed == nil:
+		c.memory.flags.failed.Store(&failedRef{namespace: c.object.Namespace, name: c.object.Name})
 	}
-	return c.storeLastHandled()
 }
 
-// readProgress returns the progress of the cause so far. The progress of earlier causes that were
-// not completed is counted by their reasons, and purged.
-func (c *cycle) readProgress(selected []*handlers.Handler) (progress state.Progress, superseded map[string]state.Counts, err error) {
-	if progress, err = c.progressOf(c.served.changing); err != nil {
-		return progress, nil, fmt.Errorf("read the progress: %w", err)
+// decide completes the plan and reports it. Before, the daemons and timers of the object have been started and stopped.
+func (c *cycle) decide(s *situation) error {
+	err := c.plan.decide(s, c.view, c.writes.own)
+	if c.plan.finalizer == finalizerRemoved {
+		c.subject.Logger.Debug("Removing the finalizer, as there are no handlers requiring it.", observe.EventKey, observe.LogFinalizerRemoved)
 	}
-	ids := idsOf(selected)
-	progress = progress.WithPurpose(string(c.cause.Reason)).WithHandlers(ids, c.deps.now())
-	if superseded = progress.Extras(); len(superseded) > 0 {
-		progress = progress.WithPurpose(string(c.cause.Reason), ids...)
+	c.report(observe.Planned{
+		Begun: err == nil && c.plan.hold == holdNothing, Selected: c.plan.selected, Superseded: c.plan.superseded,
+	})
+	return err
+}
+
+// report reports a plan together with the cause, the failures and the background tasks of the object.
+func (c *cycle) report(plan observe.Planned) {
+	plan.Subject, plan.At, plan.Cause, plan.Handlers = c.subject, c.deps.now(), c.plan.cause, c.served.handlers
+	plan.Changing, plan.Finalizer = c.plan.changing, c.plan.blocked
+	plan.Failures, plan.Again = c.plan.failures, c.plan.recall.ids()
+	if group := c.memory.group.Load(); group != nil {
+		plan.Background = (*background)(group)
 	}
-	if len(progress.Extras()) > 0 {
-		if err := progress.Purge(c.stored, c.progress, c.served.changing, c.writes.own); err != nil {
-			return progress, superseded, fmt.Errorf("purge the progress of a superseded cause: %w", err)
-		}
+	if c.plan.changing {
+		plan.Orphans = state.Orphans(c.view.stored, c.deps.settings.Progress, c.served.changing)
 	}
-	return progress, superseded, nil
+	observe.Tell(c.deps.sink, plan)
+}
+
+// recordCalls puts the outcomes of the calls into the operator's patch and into the memory, and reports them.
+func (c *cycle) recordCalls(s *situation) (err error) {
+	s.now = c.deps.now()
+	if c.record, err = c.plan.record(s, c.view, &c.calls.out, c.memory.handled, c.writes.own); err != nil {
+		return err
+	}
+	r, life := &c.record, &c.memory.life
+	c.memory.handled, life.unfinished, life.deletionHandled = r.handled, r.unfinished, r.deletionHandled
+	c.noteFailed(r.failures)
+	c.writes.finished = r.finished
+	for _, f := range r.forgotten {
+		c.subject.Logger.Info("Handler '"+f.Handler+"' is not for this object anymore; forgetting its failure", observe.EventKey, observe.LogFailureForgotten)
+	}
+	if r.keeper != nil {
+		c.subject.Logger.Warn("Keeping the object: handler '"+r.keeper.Handler+"' has failed for good; retry it, or remove the finalizer",
+			observe.EventKey, observe.LogFinalizerKept)
+	}
+	if len(c.plan.selected) > 0 {
+		observe.Tell(c.deps.sink, observe.Recorded{Subject: c.subject, Cause: c.plan.cause, Progress: r.progress})
+	}
+	if r.released {
+		c.subject.Logger.Debug("Removing the finalizer, thus allowing the actual deletion.", observe.EventKey, observe.LogFinalizerRemoved)
+	}
+	return nil
+}
+
+// endRetry ends the request to retry when all of its handlers were called.
+func (c *cycle) endRetry(requested *retryRequest) {
+	if requested != nil && c.plan.hold == holdNothing && !c.calls.left && !c.plan.defersRetry(requested) {
+		c.memory.takeRetry(requested)
+	}
 }

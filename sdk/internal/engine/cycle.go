@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -11,81 +9,67 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// cycle handles one object once: from the newest event to the patch with the outcome. It is
-// used by one goroutine.
+// cycle handles one object once: from the newest event to the patch with the outcome. It is used by one goroutine.
 type cycle struct {
 	deps    *deps
 	invoker *invoker
 	served  *servedResource
 	memory  *memory
 	batch   *queue.Batch
+	object  *object.Object // the version that is handled
+	news    news           // the use of that version
 	subject *observe.Subject
-	logger  *slog.Logger // of the subject
+	began   time.Time
 
-	object *object.Object // the newest version
-	event  string         // type of its event
-	news   news           // the use of the event
-	tree   map[string]any // of the object
-	stored map[string]any // the tree with what the operator has not been able to write yet, and without broken annotations
-	began  time.Time      // of the cycle
-
-	progress state.ProgressStorage // bound to this cycle
-	diffbase state.DiffBaseStorage // bound to this cycle
-	bind     func(*object.Object)  // binds them to another view of the object
-	broken   []*state.BrokenMark   // what cannot be read on the object; stored is without it
-
-	cause        *handlers.Cause // nil before it is detected
-	changing     bool            // handlers of changes are interested in the object
-	hasFinalizer bool            // the object has the operator's finalizer
-	finalizer    finalizerChange
-	failures     []state.Failure // permanent ones that are recorded on the object
-	again        *again          // failed handlers that are called again; nil if none are
-	requested    *retryRequest   // that handlers be called when the cause was detected; nil if nobody asked for it
-	retry        *retryRequest   // that, if the handlers of the cause can be called; else nil
-	retryLeft    bool            // the lifecycle has not chosen all handlers of the request yet
-	slot         slot            // of the handlers that run
-
-	subRecords map[string]state.Record // of the sub-handlers whose parents were called
-
-	writes   writes         // the changes by handlers, and the operator's own: progress, last-handled state, finalizer
-	done     []string       // ids of those that are done, for this cause
-	behind   bool           // the last-handled state is an earlier one: an update follows
-	patched  *object.Object // the version that the patch made; nil if it made none
-	recorded bool           // nothing was left to do for an earlier cause, which is recorded by now
-	gone     bool           // the object was deleted meanwhile
-	answered bool           // the object is the answer to the operator's own patch, which no event has brought
-
-	handlerDelays []time.Duration // until delayed handlers are due
-	daemonDelays  []time.Duration // until daemons that are stopping must be checked
+	view   *view
+	plan   plan
+	calls  calls
+	record record
+	writes writes // changes that are still to be sent
+	sent   sent
 }
 
-// finalizerChange is what a cycle does about the finalizer.
-type finalizerChange int
+// calls are the calls of handlers in one cycle.
+type calls struct {
+	out       outcomes
+	requested *retryRequest // handlers to call now; nil if there are none
+	left      bool          // the lifecycle has not chosen all handlers of the request yet
+	slot      slot
+}
 
-const (
-	finalizerUnchanged finalizerChange = iota
-	finalizerAdded
-	finalizerRemoved
-)
+// sent is the result of a cycle's requests.
+type sent struct {
+	answer   *object.Object // the version that the last patch made; nil if it made none
+	changed  bool           // the last patch has changed the object, or found it changed
+	gone     bool           // the object was deleted meanwhile
+	recorded bool           // the outcomes of a finished cause were written
+}
 
-// decode makes the tree of the object, and binds the storages to it.
-func (c *cycle) decode(ctx context.Context) (err error) {
-	if c.tree, err = c.object.Tree(); err != nil {
-		return fmt.Errorf("decode the object: %w", err)
+// event returns the type of the newest event.
+func (c *cycle) event() string { return c.batch.Newest.Type }
+
+// deleted reports whether the object does not exist.
+func (c *cycle) deleted() bool { return c.event() == watch.Deleted }
+
+// look makes the view of the object.
+func (c *cycle) look(ctx context.Context) (err error) {
+	c.view, err = newView(ctx, c.deps, c.served.extraFields, c.object, &c.memory.outbox, func(mark *state.BrokenMark) {
+		if c.memory.flags.warnOnce("broken " + mark.Error()) {
+			observe.Tell(c.deps.sink, observe.MarkBroken{Subject: c.subject, Mark: mark})
+		}
+	})
+	return err
+}
+
+// situation returns the input of the plan.
+func (c *cycle) situation() *situation {
+	return &situation{
+		served: c.served, object: c.object, event: c.event(), finalizer: c.deps.settings.Finalizer, memo: c.memory.memo,
+		life: c.memory.life, retired: c.memory.retired(), requested: c.memory.retry.Load(), now: c.deps.now(),
 	}
-	c.stored = c.memory.outbox.overlay(c.tree)
-	bound := c.object
-	if !c.memory.outbox.empty() {
-		bound = nil // only the tree has the unwritten changes
-	}
-	c.bind = func(object *object.Object) {
-		c.progress = bindProgress(ctx, c.deps.settings.Progress, object)
-		c.diffbase = bindDiffBase(ctx, c.deps.settings.DiffBase, object)
-	}
-	c.bind(bound)
-	return nil
 }
 
 // unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
@@ -107,24 +91,9 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 			Cause: cause, Handler: h, Patch: c.writes.handlers, Memo: c.memory.memo,
 			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
 		},
-		backoff: c.deps.settings.DefaultBackoff, slot: &c.slot,
+		backoff: c.deps.settings.DefaultBackoff, slot: &c.calls.slot,
 	}
-}
-
-// essenceOf returns the essence of a version of the object, without what the operator itself records and what
-// the settings ignore.
-func (c *cycle) essenceOf(tree map[string]any) map[string]any {
-	essence := c.progress.Clear(c.deps.failures.Clear(c.diffbase.Essence(tree, c.served.extraFields)))
-	return state.WithoutMetadata(state.WithoutPaused(essence), c.deps.settings.Selection.IgnoredMetadata)
 }
 
 // key identifies the object.
 func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.resource.Key(), c.object) }
-
-// treeOrNil returns an untyped nil for an absent tree.
-func treeOrNil(tree map[string]any) any {
-	if tree == nil {
-		return nil
-	}
-	return tree
-}

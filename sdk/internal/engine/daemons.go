@@ -27,45 +27,41 @@ type daemonRunner struct {
 	resources servedResources
 }
 
-// startMatchingStopOthers starts the daemons and timers whose filters match the object, and stops the others. It
-// notes when to check those that take their time to stop.
-func (r *daemonRunner) startMatchingStopOthers(c *cycle) {
+// follow starts the daemons and timers whose filters match the object, and stops the others. It returns the times until those
+// that take their time to stop must be checked.
+func (r *daemonRunner) follow(c *cycle) (stopping []time.Duration) {
 	group := c.memory.group.Load()
 	switch {
 	case group == nil && !c.served.handlers.Has(handlers.Spawning):
-		return
-	case c.event == watch.Deleted:
-		c.memory.forgotten.Store(true)
+		return nil
+	case c.deleted():
+		c.memory.flags.forgotten.Store(true)
 		r.detached.stop(c.key(), c.memory, daemons.ResourceDeleted)
-		return
+		return nil
 	case group == nil && c.object.Deleting:
-		return
+		return nil
 	case group == nil && r.detached.running(c.key()):
-		return // only one of each may run: when the old ones have stopped, the object is handled again
+		return nil // only one of each may run: when the old ones have stopped, the object is handled again
 	case group == nil:
 		group = daemons.NewGroup(r.deps.background, r.newHost(c), r.deps.settings.Background, c.object)
 		c.memory.group.Store(group)
 	}
-	group.Update(c.object, c.changedSinceLastCycle())
+	group.Update(c.object, c.idleEssence())
 	if c.object.Deleting {
-		c.daemonDelays = group.Stop(daemons.ResourceDeleted)
-	} else {
-		matching := c.served.handlers.Selected(handlers.Spawning, c.cause)
-		group.Start(matching)
-		c.daemonDelays = group.StopMismatched(matching)
+		return group.Stop(daemons.ResourceDeleted)
 	}
+	matching := c.served.handlers.Selected(handlers.Spawning, c.plan.cause)
+	group.Start(matching)
+	return group.StopMismatched(matching)
 }
 
-// changedSinceLastCycle reports whether the essence is another than in the cycle before, which idle timers
-// wait for. The last-handled state does not tell: it is not recorded for daemons and timers.
-func (c *cycle) changedSinceLastCycle() bool {
+// idleEssence returns a hash of the essence if timers wait for its changes, and zero otherwise.
+func (c *cycle) idleEssence() uint64 {
 	idles := func(h *handlers.Handler) bool { return h.Idle != nil }
 	if !c.served.handlers.Any(handlers.Spawning, idles) {
-		return false
+		return 0
 	}
-	before := c.memory.essenceHash
-	c.memory.essenceHash = hashEssence(c.cause.New)
-	return before != 0 && before != c.memory.essenceHash
+	return hashEssence(c.plan.cause.New)
 }
 
 // Task is what daemons and timers find in [handlers.Call.Extra].
@@ -103,7 +99,7 @@ func (d *daemonHost) served() *servedResource {
 // MayStart implements [daemons.Host].
 func (d *daemonHost) MayStart() bool {
 	return fence.MayBegin(d.Enter(context.Background())) == nil &&
-		d.memory.hasFinalizer.Load() && !d.memory.forgotten.Load() && !d.memory.paused.Load()
+		d.memory.flags.hasFinalizer.Load() && !d.memory.flags.forgotten.Load() && !d.memory.flags.paused.Load()
 }
 
 // Logger implements [daemons.Host].
@@ -233,7 +229,7 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 // mayBeReplaced reports whether another object may have got the name by now: the finalizer does not hold
 // the object of the task, or the operator does not see its events anymore.
 func (d *daemonHost) mayBeReplaced(task *daemons.Task) bool {
-	return d.memory.forgotten.Load() || !d.memory.hasFinalizer.Load() || task.Reason()&^daemons.ResourceDeleted != 0
+	return d.memory.flags.forgotten.Load() || !d.memory.flags.hasFinalizer.Load() || task.Reason()&^daemons.ResourceDeleted != 0
 }
 
 // Ended implements [daemons.Host]. The object is handled again: its deletion may wait for the end, or

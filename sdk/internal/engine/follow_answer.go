@@ -9,7 +9,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
-	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // followAnswer returns when the object is handled next, after its patches were sent: at once if the patches have made a
@@ -19,9 +18,9 @@ func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error
 	ledger := &c.memory.ledger
 	answer := ledger.answer
 	switch {
-	case answer == nil || c.gone || c.event == watch.Deleted || ctx.Err() != nil:
+	case answer == nil || c.sent.gone || c.deleted() || ctx.Err() != nil:
 		return next
-	case !c.needsCause():
+	case !c.needsPlan():
 		ledger.answer = nil // its event is for event handlers
 		return next
 	case !c.handles(answer):
@@ -74,7 +73,7 @@ func (c *cycle) leavesNothing(answer *object.Object) bool {
 	switch {
 	case set.Has(handlers.Watching), set.Has(handlers.Spawning), bindsDiffBase(c.deps.settings.DiffBase):
 		return false // they need each version; a user's storage may look at all of it
-	case !c.writes.finished, c.patched != answer, c.behind, c.event == watch.Deleted, c.object.Deleting, c.memory.retry.Load() != nil,
+	case !c.writes.finished, c.sent.answer != answer, c.record.behind, c.deleted(), c.object.Deleting, c.memory.retry.Load() != nil,
 		!c.memory.outbox.empty(), len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):
 		return false
 	}

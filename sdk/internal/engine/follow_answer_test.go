@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -36,16 +37,16 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 	}
 	c := &cycle{
 		deps: &deps{settings: &Settings{}}, served: newServedResource(registry, pods, false), batch: &queue.Batch{Events: make([]watch.Event, 1)},
-		memory: &memory{}, event: watch.Added, writes: writes{own: patch.NewPatch(), finished: true}, logger: slog.New(slog.DiscardHandler),
-		object:  version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
-		patched: version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`),
+		memory: &memory{}, writes: writes{own: patch.NewPatch(), finished: true}, subject: &observe.Subject{Logger: slog.New(slog.DiscardHandler)},
+		object: version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
+		sent:   sent{answer: version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`)},
 	}
 	c.writes.own.Set(annotation("mark"), "x")
 	return c
 }
 
 func TestAnswer_HandledWhereTheVersionMatters(t *testing.T) {
-	if c := written(t); !c.leavesNothing(c.patched) {
+	if c := written(t); !c.leavesNothing(c.sent.answer) {
 		t.Error("there is something to do for a version that differs only by the operator's records")
 	}
 	always := func(context.Context, *handlers.Cause) bool { return true }
@@ -62,9 +63,9 @@ func TestAnswer_HandledWhereTheVersionMatters(t *testing.T) {
 		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.outbox.put(writes{}) }),
 		"watch-event handlers":      written(t, &handlers.Handler{ID: "x", Family: handlers.Event}),
 		"a storage of the user's":   with(written(t), func(c *cycle) { c.deps.settings.DiffBase = boundStorage{} }),
-		"a deleted object":          with(written(t), func(c *cycle) { c.event = watch.Deleted }),
+		"a deleted object":          with(written(t), func(c *cycle) { c.batch.Newest.Type = watch.Deleted }),
 	} {
-		if c.leavesNothing(c.patched) {
+		if c.leavesNothing(c.sent.answer) {
 			t.Errorf("%s is not looked at", name)
 		}
 	}

@@ -148,7 +148,7 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref, handler string)
 	if handler != "" && !hasHandler(res, handler) {
 		return fmt.Sprintf("there is no handler %q for %s", handler, ref.Name)
 	}
-	if memory.paused.Load() {
+	if memory.flags.paused.Load() {
 		return ref.Name + " is paused by its annotation " + state.PausedAnnotation
 	}
 	object, err := i.deps.newestVersion(ctx, res.resource, ref.Namespace, ref.Name, ref.UID)
@@ -248,7 +248,7 @@ func (i *intents) retryAll(in inspect.Intent) (reason string) {
 		return "this operator does not know how to retry " + in.Value
 	}
 	for key, memory := range i.memories.all() {
-		if memory.failed.Load() != nil || memory.daemonFailed() {
+		if memory.flags.failed.Load() != nil || memory.daemonFailed() {
 			i.deps.retries.add(retryJob{key: key, handler: in.Handler})
 		}
 	}
@@ -265,7 +265,7 @@ func (i *intents) retryFailed(ctx context.Context, job retryJob) error {
 	if streams == nil || memory == nil {
 		return nil
 	}
-	res, failed := streams.served(job.key.Resource), memory.failed.Load()
+	res, failed := streams.served(job.key.Resource), memory.flags.failed.Load()
 	if res == nil || failed == nil && !memory.daemonFailed() {
 		return nil
 	}

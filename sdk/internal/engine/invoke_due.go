@@ -12,40 +12,50 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
+// callPlanned calls the handlers of the plan that are due. It returns an error if the operator is stopping before a
+// handler was called.
+func (c *cycle) callPlanned(ctx context.Context, requested *retryRequest) error {
+	c.calls.requested = requested
+	if len(c.plan.selected) == 0 {
+		return nil
+	}
+	called, err := c.invokeDue(ctx, c.plan.selected, c.plan.progress)
+	if err != nil && !c.worthRecording(err, called) {
+		return err
+	}
+	c.calls.out.byID = called
+	c.deliver(called)
+	return nil
+}
+
 // invokeDue attempts the handlers that are due and that the lifecycle chooses, each with its
 // sub-handlers. Together with an error, it returns the outcomes so far.
 func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress state.Progress) (map[string]handlers.Outcome, error) {
-	due := make([]handlers.Due, 0, len(hs))
-	for _, h := range hs {
-		one, ok := progress.Handler(h.ID)
-		if ok && (one.Awakened(c.deps.now()) || c.retry.calls(h.ID) && !one.Finished()) {
-			due = append(due, handlers.Due{ID: h.ID, Retries: one.Record.Retries})
-		}
+	awake := due(hs, progress, c.calls.requested, c.deps.now())
+	called := make(map[string]handlers.Outcome, 1)
+	if len(awake) == 0 {
+		return called, nil
 	}
-	outcomes := make(map[string]handlers.Outcome, 1)
-	if len(due) == 0 {
-		return outcomes, nil
-	}
-	chosen, err := choose(c.deps.settings.Lifecycle, due)
+	chosen, err := choose(c.deps.settings.Lifecycle, awake)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range chosen {
 		i := slices.IndexFunc(hs, func(h *handlers.Handler) bool { return h.ID == one.ID })
-		left := c.retryLeft
-		c.retryLeft = false
+		left := c.calls.left
+		c.calls.left = false
 		out, err := c.invokeChangeHandler(ctx, hs[i], progress)
 		if err != nil {
-			return outcomes, err
+			return called, err
 		}
-		outcomes[one.ID] = out
-		if !c.retryLeft { // by its sub-handlers
-			c.retry.noteCalled(one.ID)
+		called[one.ID] = out
+		if !c.calls.left { // by its sub-handlers
+			c.calls.requested.noteCalled(one.ID)
 		}
-		c.retryLeft = c.retryLeft || left
+		c.calls.left = c.calls.left || left
 	}
-	c.retryLeft = c.retryLeft || slices.ContainsFunc(due, func(d handlers.Due) bool { return c.retry.calls(d.ID) })
-	return outcomes, nil
+	c.calls.left = c.calls.left || slices.ContainsFunc(awake, func(d handlers.Due) bool { return c.calls.requested.calls(d.ID) })
+	return called, nil
 }
 
 // invokeChangeHandler attempts a handler together with its sub-handlers.
@@ -55,7 +65,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 		return handlers.Outcome{}, &state.UnknownHandlerError{IDs: []string{h.ID}}
 	}
 	subs := c.newSubhandlers(h)
-	a := c.newAttempt(c.subject, h, c.cause)
+	a := c.newAttempt(c.subject, h, c.plan.cause)
 	a.retries, a.started = one.Record.Retries, one.Record.Started
 	a.call.Sub, a.call.ExecuteSubs, a.then = subs.registry, subs.execute, subs.executeRemaining
 	out, counts := c.invoker.try(ctx, a)
@@ -67,23 +77,19 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 }
 
 // worthRecording reports whether handlers were called before the operator was asked to stop.
-func (c *cycle) worthRecording(err error, outcomes map[string]handlers.Outcome) bool {
-	return errors.Is(err, errStopping) && (len(outcomes) > 0 || !c.writes.own.Empty())
+func (c *cycle) worthRecording(err error, called map[string]handlers.Outcome) bool {
+	return errors.Is(err, errStopping) && (len(called) > 0 || !c.writes.own.Empty())
 }
 
-// deliverResults puts the results of handlers into the status.
-func (c *cycle) deliverResults(outcomes map[string]handlers.Outcome) {
-	if err := state.DeliverResults(outcomes, c.writes.handlers); err != nil {
-		c.logger.Error("Cannot store a result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
+// deliver puts the results of handlers into the status, and notes whose outcomes the patch of the cycle has.
+func (c *cycle) deliver(called map[string]handlers.Outcome) {
+	if err := state.DeliverResults(called, c.writes.handlers); err != nil {
+		c.subject.Logger.Error("Cannot store a result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
 	}
-}
-
-// noteOutcomes notes which handlers the patches of the cycle are about.
-func (c *cycle) noteOutcomes(outcomes map[string]handlers.Outcome) {
-	c.writes.about = append(c.writes.about, object.SortedKeys(outcomes)...)
-	for id, out := range outcomes {
+	c.writes.about = append(c.writes.about, object.SortedKeys(called)...)
+	for id, out := range called {
 		if out.Final {
-			c.done = append(c.done, id)
+			c.calls.out.final = append(c.calls.out.final, id)
 		}
 	}
 }
@@ -114,34 +120,33 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	s.executed = true
 	c, set := s.cycle, s.registry.Set()
 	ids := idsOf(set.Handlers(handlers.Changing))
-	selected := slices.Clone(set.Selected(handlers.Changing, c.cause))
-	selected = slices.DeleteFunc(selected, func(h *handlers.Handler) bool { return c.again.done(h.ID) })
-	progress, err := c.progressOf(ids)
+	selected := slices.Clone(set.Selected(handlers.Changing, c.plan.cause))
+	selected = slices.DeleteFunc(selected, func(h *handlers.Handler) bool { return c.plan.recall.done(h.ID) })
+	progress, err := c.view.progressOf(ids, c.deps.now())
 	if err != nil {
-		return fmt.Errorf("read the progress of sub-handlers: %w", err)
+		return fmt.Errorf("sub-handlers of %s: %w", s.parent.ID, err)
 	}
-	progress = progress.WithPurpose(string(c.cause.Reason)).WithHandlers(idsOf(selected), c.deps.now())
-	outcomes, stopping := c.invokeDue(ctx, selected, progress)
-	if stopping != nil && !c.worthRecording(stopping, outcomes) {
+	progress = progress.WithPurpose(string(c.plan.cause.Reason)).WithHandlers(idsOf(selected), c.deps.now())
+	called, stopping := c.invokeDue(ctx, selected, progress)
+	if stopping != nil && !c.worthRecording(stopping, called) {
 		return stopping
 	}
-	if progress, err = progress.WithOutcomes(outcomes, c.deps.now()); err != nil {
+	if progress, err = progress.WithOutcomes(called, c.deps.now()); err != nil {
 		return err
 	}
-	if err := progress.Store(c.stored, c.progress, c.writes.own); err != nil {
-		return fmt.Errorf("record the progress of sub-handlers: %w", err)
+	if err := c.view.storeProgress(progress, c.writes.own); err != nil {
+		return fmt.Errorf("sub-handlers of %s: %w", s.parent.ID, err)
 	}
 	c.keepSubRecords(progress)
-	c.deliverResults(outcomes)
-	c.noteOutcomes(outcomes)
+	c.deliver(called)
 	s.refs = append(s.refs, ids...)
-	for _, out := range outcomes {
+	for _, out := range called {
 		s.refs = append(s.refs, out.Subrefs...)
 	}
 	if stopping != nil {
 		return stopping
 	}
-	observe.Tell(c.deps.sink, observe.Recorded{Subject: c.subject, Cause: c.cause, Parent: s.parent.ID, Progress: progress})
+	observe.Tell(c.deps.sink, observe.Recorded{Subject: c.subject, Cause: c.plan.cause, Parent: s.parent.ID, Progress: progress})
 	if progress.Done() {
 		return nil
 	}
@@ -155,9 +160,9 @@ func (s *subhandlers) execute(ctx context.Context) error {
 // keepSubRecords keeps the records of sub-handlers until it is known which handlers have failed.
 func (c *cycle) keepSubRecords(progress state.Progress) {
 	for _, h := range progress.Handlers() {
-		if c.subRecords == nil {
-			c.subRecords = make(map[string]state.Record)
+		if c.calls.out.subs == nil {
+			c.calls.out.subs = make(map[string]state.Record)
 		}
-		c.subRecords[h.ID] = h.Record
+		c.calls.out.subs[h.ID] = h.Record
 	}
 }

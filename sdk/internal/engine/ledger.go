@@ -26,6 +26,7 @@ type news int
 const (
 	newsNothing news = iota // the version was handled before, or is older; only event handlers get it
 	newsNewer               // a version that was not handled yet
+	newsAnswer              // the same, made by the operator's patch, and not brought by the stream yet
 	newsSame                // the version was handled before, and is to be handled again
 	newsReread              // something is to be done, and the version is too old for it: the newest one must be read
 )
@@ -41,7 +42,7 @@ func (l *ledger) take(b *queue.Batch, due bool, now time.Time) (*object.Object, 
 		l.answer = nil
 		if object.Older(seen.ResourceVersion, answer.ResourceVersion) {
 			l.taken = answer.ResourceVersion
-			return answer, newsNewer
+			return answer, newsAnswer
 		}
 		l.taken, l.strict = seen.ResourceVersion, time.Time{} // the stream was faster than the next cycle
 		return seen, newsNewer

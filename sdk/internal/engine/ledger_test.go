@@ -52,9 +52,9 @@ func TestLedger_Takes(t *testing.T) {
 		"requeued with an older event":          {"5", "", time.Time{}, both("4"), false, newsReread, "", "5"},
 		"requeued with an older version":        {"5", "", time.Time{}, again("4"), false, newsReread, "", "5"},
 		"requeued without content":              {"5", "", time.Time{}, empty("5"), false, newsReread, "", "5"},
-		"made, requeued":                        {"5", "7", time.Time{}, again("5"), false, newsNewer, "7", "7"},
-		"made, requeued without content":        {"5", "7", time.Time{}, empty("5"), false, newsNewer, "7", "7"},
-		"made, an older event":                  {"5", "7", time.Time{}, event("6"), false, newsNewer, "7", "7"},
+		"made, requeued":                        {"5", "7", time.Time{}, again("5"), false, newsAnswer, "7", "7"},
+		"made, requeued without content":        {"5", "7", time.Time{}, empty("5"), false, newsAnswer, "7", "7"},
+		"made, an older event":                  {"5", "7", time.Time{}, event("6"), false, newsAnswer, "7", "7"},
 		"made, its event":                       {"5", "7", time.Time{}, event("7"), false, newsNewer, "7", "7"},
 		"made, a newer event":                   {"5", "7", time.Time{}, event("8"), false, newsNewer, "8", "8"},
 		"made, gone":                            {"5", "7", time.Time{}, gone("6"), false, newsSame, "6", "5"},
@@ -62,14 +62,14 @@ func TestLedger_Takes(t *testing.T) {
 		"listed again":                          {"5", "", time.Time{}, list("5", 9), false, newsSame, "5", "5"},
 		"listed before the taken one":           {"5", "", time.Time{}, list("4", 4), false, newsReread, "", "5"},
 		"listed without the taken one":          {"5", "", time.Time{}, list("4", 9), false, newsNewer, "4", "4"},
-		"made, listed before":                   {"5", "7", time.Time{}, list("5", 6), false, newsNewer, "7", "7"},
+		"made, listed before":                   {"5", "7", time.Time{}, list("5", 6), false, newsAnswer, "7", "7"},
 		"made, listed without":                  {"5", "7", time.Time{}, list("5", 7), false, newsSame, "5", "5"},
 		"made, listed by a restored server":     {"5", "7", time.Time{}, list("5", math.MaxUint64), false, newsReread, "", strconv.FormatUint(math.MaxUint64, 10)},
 		"listed by a restored server":           {"5", "", time.Time{}, list("4", math.MaxUint64), false, newsReread, "", strconv.FormatUint(math.MaxUint64, 10)},
 		"opaque: a first event":                 {"", "", time.Time{}, event("a"), false, newsNewer, "a", "a"},
 		"opaque: another event":                 {"a", "", time.Time{}, event("b"), false, newsNewer, "b", "b"},
 		"opaque: the same event":                {"a", "", later, event("a"), false, newsNothing, "a", "a"},
-		"opaque: made, another event":           {"a", "c", later, event("b"), false, newsNewer, "c", "c"},
+		"opaque: made, another event":           {"a", "c", later, event("b"), false, newsAnswer, "c", "c"},
 		"opaque: made, its event":               {"a", "c", later, event("c"), false, newsNewer, "c", "c"},
 		"opaque: another event too early":       {"c", "", later, event("b"), false, newsNothing, "b", "c"},
 		"opaque: another event in time":         {"c", "", now, event("b"), false, newsNewer, "b", "b"},
@@ -102,7 +102,7 @@ func TestLedger_EventOfOpaqueVersionEndsStrictness(t *testing.T) {
 	for _, version := range []string{"a", "b", "c"} {
 		newest := watch.Event{Type: watch.Modified, Object: stub(version)}
 		got, what := l.take(&queue.Batch{Newest: newest, Events: []watch.Event{newest}}, false, now)
-		want := map[string]news{"a": newsNewer, "b": newsNothing, "c": newsNewer}[version]
+		want := map[string]news{"a": newsAnswer, "b": newsNothing, "c": newsNewer}[version]
 		if what != want || version == "a" && got.ResourceVersion != "b" {
 			t.Errorf("%s: %d with %s", version, what, got)
 		}

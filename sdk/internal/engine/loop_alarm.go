@@ -14,20 +14,20 @@ const maxLoopFields = 3
 
 // noteLoop looks whether the patch of the cycle follows from that of the cycle before, again and again. A patch with
 // nothing but the operator's own records neither begins nor ends a loop.
-func (c *cycle) noteLoop(byHandlers, changed bool) {
-	loop := &c.memory.loop
+func (c *cycle) noteLoop(byHandlers bool) {
+	loop, answered, changed := &c.memory.loop, c.news == newsAnswer, c.sent.changed
 	switch {
-	case c.answered && len(c.batch.Events) == 0 && !byHandlers && !changed && c.served.handlers.Has(handlers.Watching):
+	case answered && len(c.batch.Events) == 0 && !byHandlers && !changed && c.served.handlers.Has(handlers.Watching):
 		return // the event of the version is still to come
-	case !changed || c.patched == nil:
+	case !changed || c.sent.answer == nil:
 		c.endLoop()
 		return
 	case !byHandlers:
 		if loop.written != "" {
-			loop.written = c.patched.ResourceVersion
+			loop.written = c.sent.answer.ResourceVersion
 		}
 		return
-	case loop.written == "" || len(c.batch.Events) == 0 && !c.answered || object.Precedes(loop.written, c.object.ResourceVersion):
+	case loop.written == "" || len(c.batch.Events) == 0 && !answered || object.Precedes(loop.written, c.object.ResourceVersion):
 		c.endLoop() // time has passed, or somebody else has changed the object
 	case loop.follow() && loop.note(c.changedFields(), alarmRounds+len(c.served.changing)) && (!loop.raised || loop.rounds%100 == 0):
 		loop.raised = true
@@ -35,7 +35,7 @@ func (c *cycle) noteLoop(byHandlers, changed bool) {
 	case loop.raised && loop.rounds == 0:
 		c.endLoop()
 	}
-	loop.written = c.patched.ResourceVersion
+	loop.written = c.sent.answer.ResourceVersion
 }
 
 // endLoop notes that the patches of the object do not cause each other.
@@ -49,7 +49,7 @@ func (c *cycle) endLoop() {
 func (c *cycle) tellLoop(over bool) {
 	loop := &c.memory.loop
 	observe.Tell(c.deps.sink, observe.AlarmChanged{
-		Logger: c.unpostedSubject().Logger, Over: over, Again: over || !c.memory.warnOnce("hot loop"),
+		Logger: c.unpostedSubject().Logger, Over: over, Again: over || !c.memory.flags.warnOnce("hot loop"),
 		Alarm: inspect.Alarm{
 			Kind: inspect.AlarmHotLoop, Since: c.deps.now(), Count: loop.rounds,
 			Field: strings.Join(loop.fields[:min(len(loop.fields), maxLoopFields)], ", "),
@@ -63,14 +63,14 @@ func (c *cycle) tellLoop(over bool) {
 // changedFields returns the paths of the fields that the patch of the cycle has changed, without the operator's own
 // records and what the API server sets.
 func (c *cycle) changedFields() []string {
-	after, err := c.patched.Tree()
+	after, err := c.sent.answer.Tree()
 	if err != nil {
 		return nil // what cannot be decoded is an error of the next cycle
 	}
-	defer c.patched.DropTree()
+	defer c.sent.answer.DropTree()
 	own := c.writes.own.Tree()
 	var fields []string
-	for _, item := range object.ComputeDiff(c.tree, after) {
+	for _, item := range object.ComputeDiff(c.view.tree, after) {
 		if !isServerField(item.Path) && !touches(own, item.Path) {
 			fields = append(fields, item.Path.String())
 		}

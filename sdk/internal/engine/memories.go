@@ -26,7 +26,7 @@ func (ms *memories) recall(key queue.Key, namespace string, listed bool, newMemo
 	if m, ok := ms.m[key]; ok {
 		return m
 	}
-	m := &memory{identity: new(observe.Identity), namespace: namespace, listed: listed, term: ms.term.Load()}
+	m := &memory{identity: new(observe.Identity), namespace: namespace, life: life{listed: listed}, term: ms.term.Load()}
 	if memo, known := ms.takeMemo(key, namespace); known {
 		m.memo = memo
 	} else if newMemo != nil {
@@ -44,7 +44,7 @@ func (ms *memories) forget(key queue.Key) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	if m := ms.m[key]; m != nil {
-		m.forgotten.Store(true)
+		m.flags.forgotten.Store(true)
 	}
 	delete(ms.m, key)
 }
@@ -61,7 +61,7 @@ func (ms *memories) forgetAll(where func(queue.Key, *memory) bool) map[queue.Key
 	gone := map[queue.Key]*memory{}
 	for key, m := range ms.m {
 		if where(key, m) {
-			m.forgotten.Store(true)
+			m.flags.forgotten.Store(true)
 			gone[key] = m
 			delete(ms.m, key)
 		}

@@ -63,7 +63,7 @@ func TestMemories_KeptUntilForgotten(t *testing.T) {
 	var all memories
 	key := func(resource, uid string) queue.Key { return queue.Key{Resource: resource, Object: uid} }
 	first := all.recall(key("a", "1"), "ns1", true, nil)
-	if again := all.recall(key("a", "1"), "ns1", false, nil); again != first || !again.listed {
+	if again := all.recall(key("a", "1"), "ns1", false, nil); again != first || !again.life.listed {
 		t.Error("how an object was seen first is forgotten")
 	}
 	all.recall(key("a", "2"), "ns2", false, nil)

@@ -10,38 +10,46 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// memory is what the operator remembers of one object between its cycles. It does not survive a
-// restart. Unless noted otherwise, only the object's worker uses it.
+// memory is all that the operator remembers of one object between its cycles. It does not survive a restart. Only the object's worker
+// uses it, except for the identity, the retry, the group and the flags, which any goroutine may use.
 type memory struct {
 	identity  *observe.Identity // in events about the object
 	namespace string            // of the object
-	memo      any               // what the object's handlers share
+	memo      any               // shared by the object's handlers
+	term      int64             // the last term in which the object was handled
+	life      life
+	ledger    ledger         // versions that were handled and made
+	outbox    outbox         // changes that are still to be written
+	handled   *handledStates // states that the handlers of the present cause have seen; nil if none are done, or all
+	throttle  queue.Throttler
+	schedule  schedule
+	loop      hotLoop
+	retry     atomic.Pointer[retryRequest]  // call delayed and failed handlers now; nil if no reader asks for it
+	group     atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
+	flags     flags
+}
 
+// life is how far the handling of an object has come.
+type life struct {
 	listed          bool // the object existed before the operator: its handlers of resuming are called
-	seen            bool // its failures were read
+	failuresRead    bool // its failures were read
 	resumed         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
+	unfinished      bool // there are records of a cause that is not finished
+}
 
-	term        int64          // the last term in which the object was handled
-	outbox      outbox         // the changes that are still to be written
-	handled     *handledStates // of the handlers of the present cause; nil if none are done, or all
-	unfinished  bool           // there are records of a cause that is not finished
-	throttle    queue.Throttler
-	sleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for it
-	essenceHash uint64    // of the essence that idle timers saw last
-	loop        hotLoop
+// schedule is when an object is handled without an event.
+type schedule struct {
+	wakeAt      time.Time // zero if only an event is awaited
+	sleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for them
+}
 
-	ledger ledger    // the versions that were handled and made
-	wakeAt time.Time // the time at which the object is handled next without an event; zero if only an event is
-
-	// The rest may be used by any goroutine.
-
-	retry        atomic.Pointer[retryRequest]  // call delayed and failed handlers now; nil if nobody asked for it
-	failed       atomic.Pointer[failedRef]     // the object has permanent failures; else nil
-	group        atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
-	hasFinalizer atomic.Bool                   // the object cannot vanish while its daemons and timers run
-	forgotten    atomic.Bool                   // the object is not handled anymore
-	paused       atomic.Bool                   // the object itself asks to be left alone
+// flags are read and set by other goroutines than the object's worker.
+type flags struct {
+	failed       atomic.Pointer[failedRef] // the object has permanent failures; else nil
+	hasFinalizer atomic.Bool               // the object cannot vanish while its daemons and timers run
+	forgotten    atomic.Bool               // the object is not handled anymore
+	paused       atomic.Bool               // the object itself asks to be left alone
 
 	mu     sync.Mutex
 	warned map[string]bool // warnings that are not repeated for the object
@@ -49,16 +57,16 @@ type memory struct {
 
 // wakeAfter remembers when the object is handled next if no event arrives before.
 func (m *memory) wakeAfter(next *queue.Next, now time.Time) *queue.Next {
-	m.wakeAt = time.Time{}
+	m.schedule.wakeAt = time.Time{}
 	if next != nil {
-		m.wakeAt = now.Add(next.After)
+		m.schedule.wakeAt = now.Add(next.After)
 	}
 	return next
 }
 
 // remaining returns when the object is handled next after an event that has brought nothing new.
 func (m *memory) remaining(now time.Time) *queue.Next {
-	at := m.wakeAt
+	at := m.schedule.wakeAt
 	if strict := m.ledger.strict; now.Before(strict) && (at.IsZero() || strict.Before(at)) {
 		at = strict // the version that arrived may be a newer one
 	}
@@ -77,20 +85,20 @@ func (m *memory) hasUnwritten() bool {
 // between two cycles.
 func (m *memory) startOver() {
 	m.outbox, m.handled = outbox{}, nil
-	m.unfinished, m.deletionHandled = false, false
+	m.life.unfinished, m.life.deletionHandled = false, false
 }
 
 // warnOnce reports whether a warning is the first of its kind for the object.
-func (m *memory) warnOnce(kind string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.warned[kind] {
+func (f *flags) warnOnce(kind string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.warned[kind] {
 		return false
 	}
-	if m.warned == nil {
-		m.warned = make(map[string]bool, 1)
+	if f.warned == nil {
+		f.warned = make(map[string]bool, 1)
 	}
-	m.warned[kind] = true
+	f.warned[kind] = true
 	return true
 }
 

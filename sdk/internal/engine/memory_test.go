@@ -32,7 +32,7 @@ func TestConsistency_LostWriteOfThrottledObjectIsForgotten(t *testing.T) {
 
 func TestMemory_WarnsOncePerObject(t *testing.T) {
 	m, other := &memory{}, &memory{}
-	if !m.warnOnce("a") || m.warnOnce("a") || !m.warnOnce("b") || !other.warnOnce("a") {
+	if !m.flags.warnOnce("a") || m.flags.warnOnce("a") || !m.flags.warnOnce("b") || !other.flags.warnOnce("a") {
 		t.Error("a warning is missing or repeated")
 	}
 }

@@ -36,7 +36,7 @@ func newFullObject(left int) *fullObject {
 func (f *fullObject) fit() {
 	f.patch.Append(f.ownPatch)
 	f.outbox.held = &writes{own: f.ownPatch}
-	f.outbox.fit(&target{tree: f.tree, logger: slog.New(slog.NewTextHandler(&f.logged, nil)), warnOnce: f.memory.warnOnce}, f.patch)
+	f.outbox.fit(&target{tree: f.tree, logger: slog.New(slog.NewTextHandler(&f.logged, nil)), warnOnce: f.memory.flags.warnOnce}, f.patch)
 }
 
 func TestOutboxBudget_WritesAnnotationsThatFit(t *testing.T) {

@@ -86,7 +86,7 @@ func (p *processor) process(ctx context.Context, batch *queue.Batch) *queue.Next
 	}
 	batch.Newest.Object, batch.Bodiless = obj, false
 	c := p.newCycle(served, m, batch)
-	c.news, c.answered = news, obj != newest.Object && news == newsNewer
+	c.news = news
 	var index *indexer
 	if len(served.indexes) > 0 {
 		if index = p.resources.indexer(batch.Key.Resource, obj.Namespace); index != nil {
@@ -110,21 +110,18 @@ func (p *processor) leave(ctx context.Context, served *servedResource, m *memory
 	c := p.newCycle(served, m, batch)
 	err := c.callEventHandlers(ctx)
 	if err == nil && !c.writes.handlers.Empty() {
-		c.logger.Warn("Discarding the patch of handlers of raw events: the object does not match the label selector anymore",
+		c.subject.Logger.Warn("Discarding the patch of handlers of raw events: the object does not match the label selector anymore",
 			observe.EventKey, observe.LogPatchFailed)
 	}
 	c.endCycle(ctx, nil, err)
 }
 
 func (p *processor) newCycle(served *servedResource, m *memory, batch *queue.Batch) *cycle {
-	c := &cycle{
-		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch,
-		object: batch.Newest.Object, event: batch.Newest.Type, writes: writes{handlers: patch.NewPatch(), own: patch.NewPatch()},
-		began: p.deps.now(),
+	return &cycle{
+		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch, object: batch.Newest.Object,
+		subject: p.deps.subject(m.identity, served.resource, batch.Newest.Object), began: p.deps.now(),
+		writes: writes{handlers: patch.NewPatch(), own: patch.NewPatch()},
 	}
-	c.subject = p.deps.subject(m.identity, served.resource, c.object)
-	c.logger = c.subject.Logger
-	return c
 }
 
 // forget drops the memory of a deleted object.
@@ -134,21 +131,10 @@ func (p *processor) forget(key queue.Key, m *memory) {
 	observe.Tell(p.deps.sink, observe.ObjectForgotten{Identity: m.identity})
 }
 
-// run takes the steps of a cycle. For a paused object, it only writes what earlier cycles could not, and stops
-// the daemons. The steps communicate through the cycle:
-//
-//   - writeHeld writes what earlier cycles could not. It returns false if change handlers must wait
-//     until that is written, and be called for the version that it makes; holdChanges then takes the other steps.
-//   - detectCause sets c.cause, c.changing and c.hasFinalizer.
-//   - addFinalizer and the two removals set c.finalizer. Change handlers wait for the version that has the
-//     finalizer, and daemons do not start before it.
-//   - startMatchingStopOthers sets c.daemonDelays, and callChangeHandlers sets c.handlerDelays. Both are for
-//     [cycle.nextAfter].
-//   - callChangeHandlers sets c.writes.finished once the last-handled state is stored: nothing is left to do.
-//   - apply sends what all steps have put into the handlers' patch and the operator's own patch.
+// run takes the steps of a cycle. For a paused object, it only writes what earlier cycles could not, and stops the daemons.
 func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
 	defer recoverPanic(&err)
-	if err := c.decode(ctx); err != nil {
+	if err := c.look(ctx); err != nil {
 		return nil, err
 	}
 	defer c.object.DropTree()
@@ -156,87 +142,89 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return c.passEvents(ctx)
 	}
 	c.endSleep()
-	ready, err := c.writeHeld(ctx)
-	switch {
-	case c.notePause():
-		p.daemons.leaveAlone(c)
-		if err != nil {
-			return nil, err // it is retried
+	ready, unwritten := c.writeHeld(ctx)
+	if c.notePause() {
+		stopping := p.daemons.leaveAlone(c)
+		if unwritten != nil {
+			return nil, unwritten // it is retried
 		}
-		return c.next(false), nil
-	case !ready:
-		return p.holdChanges(ctx, c, err)
+		return c.next(stopping), nil
 	}
-
 	if err := c.callEventHandlers(ctx); err != nil {
 		return nil, err
 	}
-	if c.needsCause() {
-		if err := c.detectCause(ctx); err != nil {
+	if !ready {
+		return p.holdChanges(ctx, c, unwritten)
+	}
+	s := c.situation()
+	if c.needsPlan() {
+		if err := p.handleChanges(ctx, c, s); err != nil {
 			return nil, err
-		}
-		c.addFinalizer()
-		p.daemons.startMatchingStopOthers(c)
-		c.removeUnneededFinalizer()
-		done, err := c.callChangeHandlers(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if done {
-			c.removeFinalizerAfterDeletion()
 		}
 	} else {
-		c.tellPlan(observe.Planned{})
+		c.report(observe.Planned{})
 	}
-	if c.event == watch.Deleted {
+	if c.deleted() {
 		return nil, nil // nothing can be patched
 	}
-	changed, err := c.apply(ctx)
-	c.endRetry() // the handlers were called, whether or not their patch was accepted
+	err = c.apply(ctx)
+	c.endRetry(s.requested) // the handlers were called, whether or not their patch was accepted
 	if err != nil {
 		return nil, err
 	}
-	return c.nextAfter(changed), nil
+	return c.next(s.stopping), nil
+}
+
+// handleChanges plans what to do about the changes of the object, does it, and records the outcome in the patches of the cycle.
+func (p *processor) handleChanges(ctx context.Context, c *cycle, s *situation) error {
+	if err := c.detect(ctx, s); err != nil {
+		return err
+	}
+	if c.plan.finalizer == finalizerAdded {
+		c.subject.Logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
+	}
+	s.stopping = p.daemons.follow(c)
+	if err := c.decide(s); err != nil {
+		return err
+	}
+	if err := c.callPlanned(ctx, s.requested); err != nil {
+		return err
+	}
+	return c.recordCalls(s)
 }
 
 // passEvents calls the event handlers for versions that are handled already, and sends only their patch.
 func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
-	if !c.memory.paused.Load() {
+	if !c.memory.flags.paused.Load() {
 		if err := c.callEventHandlers(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if !c.writes.handlers.Empty() {
-		if _, err := c.apply(ctx); err != nil {
+		if err := c.apply(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return c.memory.remaining(c.deps.now()), nil
 }
 
-// holdChanges takes the steps of a cycle but for the handlers of changes and the finalizer. The error
-// is that of what could not be written.
+// holdChanges takes the steps of a cycle that may call no change handlers, since the outcomes of an earlier one are not written,
+// or have made a newer version. The error is that of the writing.
 func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
-	if err := c.callEventHandlers(ctx); err != nil {
-		return nil, err
-	}
-	if c.needsCause() {
-		if err := c.detectCause(ctx); err != nil {
+	if c.needsPlan() {
+		if err := c.detect(ctx, c.situation()); err != nil {
 			return nil, err
 		}
-		c.changing = false
-		c.memory.hasFinalizer.Store(c.hasFinalizer)
-		p.daemons.startMatchingStopOthers(c)
+		c.plan.hold = holdUnwritten
+		p.daemons.follow(c)
 	}
-	if held := c.memory.outbox.held; held != nil {
-		if discarded := c.memory.outbox.put(writes{handlers: c.writes.handlers.Take()}); discarded > 0 {
-			c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by handlers of raw events: the API server accepts no patch, and %d are kept",
-				discarded, len(held.handlers.Fns())), observe.EventKey, observe.LogPatchFailed)
-		}
-		return nil, unwritten
+	held := c.memory.outbox.held
+	if held == nil {
+		return nil, c.apply(ctx)
 	}
-	if _, err := c.apply(ctx); err != nil {
-		return nil, err
+	if discarded := c.memory.outbox.put(writes{handlers: c.writes.handlers.Take()}); discarded > 0 {
+		c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by handlers of raw events: the API server accepts no patch, and %d are kept",
+			discarded, len(held.handlers.Fns())), observe.EventKey, observe.LogPatchFailed)
 	}
-	return c.next(true), nil
+	return nil, unwritten
 }

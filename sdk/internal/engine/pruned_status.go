@@ -25,7 +25,7 @@ func (m *memory) warnPruned(logger *slog.Logger, res *resources.Resource, p *pat
 		}
 	}
 	for _, field := range pruned {
-		if m.warnOnce("pruned " + field) {
+		if m.flags.warnOnce("pruned " + field) {
 			logger.Warn(fmt.Sprintf("API server dropped status.%s, which the schema of %s does not declare. %s",
 				field, res.Key(), adviceAgainstPruning(res)), observe.EventKey, observe.LogPatchPruned)
 		}

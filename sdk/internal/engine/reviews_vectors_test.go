@@ -39,13 +39,13 @@ type recordedReview struct {
 	} `json:"response"`
 }
 
-// calls are the ids of the handlers that were called.
-type calls struct {
+// calledIDs are the ids of the handlers that were called.
+type calledIDs struct {
 	mu  sync.Mutex
 	ids []string
 }
 
-func (c *calls) take() []string {
+func (c *calledIDs) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ids := c.ids
@@ -54,7 +54,7 @@ func (c *calls) take() []string {
 }
 
 // recordedRegistry returns the handlers with which reviews were recorded.
-func recordedRegistry(called *calls) *handlers.Registry {
+func recordedRegistry(called *calledIDs) *handlers.Registry {
 	r := &handlers.Registry{}
 	add := func(id string, family handlers.Family, h handlers.Handler, act func(*handlers.Call) error) {
 		h.ID, h.Family, h.Fn = handlers.MakeID(family, "", id, h.Field), family, id
@@ -114,7 +114,7 @@ func ask(t *testing.T, r *reviews, path, body string) *httptest.ResponseRecorder
 }
 
 func TestVectors_Reviews(t *testing.T) {
-	var called calls
+	var called calledIDs
 	all := recordedRegistry(&called)
 	families := map[string]*reviews{}
 	for reason, family := range map[string]handlers.Family{"": "", "validating": handlers.Validate, "mutating": handlers.Mutate} {

@@ -21,7 +21,7 @@ func TestWriteHeld_GoneObjectHasNoHandlersCalledAgain(t *testing.T) {
 		} else {
 			q.Put("pods.v1", watch.Event{Type: watch.Deleted, Object: c.object})
 		}
-		c.batch, c.event = batch, batch.Newest.Type
+		c.batch = batch
 		c.memory.outbox.put(writes{handlers: patch.NewPatch(), own: c.writes.own, about: []string{"deleted"}, since: time.Unix(1, 0)})
 		ready, err := c.writeHeld(ctx)
 		if last := batch.Newest.Type == watch.Deleted; ready != last || err != nil || c.memory.outbox.held != nil {

@@ -28,62 +28,65 @@ func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
 	if outbox.held == nil {
 		return true, nil
 	}
-	if ended := c.batch.Ended(); ended || c.event == watch.Deleted {
+	if ended := c.batch.Ended(); ended || c.deleted() {
 		outbox.held = nil
-		c.stored = outbox.overlay(c.tree)
+		c.view.stored = outbox.overlay(c.view.tree)
 		return !ended, nil
 	}
-	changed, err := c.sendOutbox(ctx, true)
-	c.patched = nil
+	err = c.sendOutbox(ctx, true)
+	changed := c.sent.changed
+	c.sent.answer, c.sent.changed = nil, false
 	if err != nil {
 		return false, err
 	}
-	c.stored = outbox.overlay(c.tree)
+	c.view.stored = outbox.overlay(c.view.tree)
 	return !changed, nil
 }
 
 // apply sends what the cycle has collected: the changes by handlers and the operator's own. Changes that the API server
-// does not accept are held for the next cycles. It reports whether that changed the object, so that a new event arrives.
-func (c *cycle) apply(ctx context.Context) (changed bool, err error) {
+// does not accept are held for the next cycles.
+func (c *cycle) apply(ctx context.Context) error {
 	if c.batch.Ended() {
 		if !c.writes.empty() {
-			c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
+			c.subject.Logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		}
-		c.gone = true
-		return false, nil
+		c.sent.gone = true
+		return nil
 	}
-	c.setBrokenAside()
+	if c.plan.engaged() { // other objects are left alone
+		c.view.setBrokenAside(c.writes.own)
+	}
 	if !c.writes.empty() {
-		if err := c.progress.Touch(c.stored, "", c.writes.own); err != nil {
-			return false, err
+		if err := c.view.progress.Touch(c.view.stored, "", c.writes.own); err != nil {
+			return err
 		}
 	}
-	return c.sendCollected(ctx, c.event == watch.Listed || c.deps.now().Sub(c.began) > guardAfter)
+	return c.sendCollected(ctx, c.event() == watch.Listed || c.deps.now().Sub(c.began) > guardAfter)
 }
 
-func (c *cycle) sendCollected(ctx context.Context, guarded bool) (changed bool, err error) {
+func (c *cycle) sendCollected(ctx context.Context, guarded bool) error {
 	collected := c.writes
 	collected.handlers = c.writes.handlers.Take() // abandoned handlers may still change the old patch
 	byHandlers := !collected.handlers.Empty()
 	c.memory.outbox.put(collected)
-	changed, err = c.sendOutbox(ctx, guarded)
+	err := c.sendOutbox(ctx, guarded)
 	if c.writes.finished {
-		c.memory.resumed = true // even if there is an error
+		c.memory.life.resumed = true // even if there is an error
 	}
 	if err == nil {
-		c.noteLoop(byHandlers, changed)
+		c.noteLoop(byHandlers)
 	}
-	return changed, err
+	return err
 }
 
-// sendOutbox sends the changes that the outbox holds. It reports whether that changed the object.
-func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (changed bool, err error) {
+// sendOutbox sends the changes that the outbox holds.
+func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 	outbox := &c.memory.outbox
 	sent := *outbox.held
 	err = outbox.send(&target{
-		tree: c.tree, statusAlone: c.served.resource.HasSubresource("status"), logger: c.logger, warnOnce: c.memory.warnOnce,
+		tree: c.view.tree, statusAlone: c.served.resource.HasSubresource("status"), logger: c.subject.Logger, warnOnce: c.memory.flags.warnOnce,
 		send: func(p *patch.Patch) (remaining *patch.Patch, err error) {
-			changed, remaining, err = c.send(ctx, p, guarded)
+			c.sent.changed, remaining, err = c.send(ctx, p, guarded)
 			return remaining, err
 		},
 	})
@@ -99,12 +102,12 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (changed bool, err
 			})
 		}
 	case held == nil && err == nil:
-		c.recorded = c.recorded || sent.finished
+		c.sent.recorded = c.sent.recorded || sent.finished
 		if failed {
 			observe.Tell(c.deps.sink, observe.Sent{Subject: c.subject, Handlers: sent.about, Since: sent.since, At: c.deps.now()})
 		}
 	}
-	return changed, err
+	return err
 }
 
 // send sends a patch and notes the version that the patch makes: it is handled next. Changed reports whether the patch
@@ -112,7 +115,7 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (changed bool, err
 func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
-	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, guarded, c.logger, c.subject)
+	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, guarded, c.subject.Logger, c.subject)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		// Even after an error: the earlier requests of the patch succeeded.
@@ -122,20 +125,20 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 	case err != nil:
 		return false, result.Remaining, fmt.Errorf("patch %s: %w", c.object, err)
 	case result.Gone:
-		c.logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
+		c.subject.Logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		return true, nil, nil
 	case result.Remaining != nil:
-		c.logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
+		c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
 		changed = true
-	case c.finalizer == finalizerRemoved && patched != nil && patched.Deleting:
+	case (c.record.released || c.plan.finalizer == finalizerRemoved) && patched != nil && patched.Deleting:
 		c.memory.ledger.released(vanishes(patched))
 		return true, nil, nil
 	}
 	if patched == nil {
 		return changed, result.Remaining, nil
 	}
-	c.memory.warnPruned(c.logger, c.served.resource, p, patched)
-	c.patched = patched
+	c.memory.warnPruned(c.subject.Logger, c.served.resource, p, patched)
+	c.sent.answer = patched
 	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
 }
 

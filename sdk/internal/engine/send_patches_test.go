@@ -21,6 +21,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -108,9 +109,9 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 			client: kube.NewClient(given, kube.ClientOptions{}).WithoutRetries(), settings: &Settings{}, now: time.Now,
 		},
 		served: &servedResource{resource: &resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}},
-		memory: &memory{}, batch: &queue.Batch{}, logger: slog.New(slog.DiscardHandler),
-		object: object.Stub("v1", "Pod", "ns", "a", "uid", "1"), tree: map[string]any{},
-		writes: writes{handlers: patch.NewPatch(), own: patch.NewPatch()}, progress: state.MultiProgress{},
+		memory: &memory{}, batch: &queue.Batch{}, subject: &observe.Subject{Logger: slog.New(slog.DiscardHandler)},
+		object: object.Stub("v1", "Pod", "ns", "a", "uid", "1"), view: &view{tree: map[string]any{}, progress: state.MultiProgress{}},
+		writes: writes{handlers: patch.NewPatch(), own: patch.NewPatch()},
 	}
 	c.writes.handlers.Set(object.Path{"spec", "wish"}, int64(1))
 	c.writes.own.Set(annotation("outcome"), "done")
@@ -119,16 +120,15 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 
 // sendHeld sends what is held, as the next cycle does.
 func sendHeld(c *cycle) error {
-	_, err := c.sendOutbox(context.Background(), false)
-	return err
+	return c.sendOutbox(context.Background(), false)
 }
 
 func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 409, 200}}
 	c := newPatchCycle(t, s)
-	changed, err := c.sendCollected(t.Context(), false)
-	if err != nil || !changed || c.memory.ledger.answer.ResourceVersion != "9" {
-		t.Errorf("changed %t to version %q, %v", changed, c.memory.ledger.answer.ResourceVersion, err)
+	err := c.sendCollected(t.Context(), false)
+	if err != nil || !c.sent.changed || c.memory.ledger.answer.ResourceVersion != "9" {
+		t.Errorf("changed %t to version %q, %v", c.sent.changed, c.memory.ledger.answer.ResourceVersion, err)
 	}
 	if want := []string{"PATCH", "GET", "PATCH", "GET", "PATCH"}; !slices.Equal(s.requests, want) {
 		t.Errorf("requests: %v", s.requests)
@@ -146,7 +146,7 @@ func TestApply_RepeatsConflictsAgainstNewestVersion(t *testing.T) {
 func TestApply_ConflictWithDeletedObjectEndsQuietly(t *testing.T) {
 	s := &patchServer{t: t, uid: "another", statuses: []int{409}}
 	c := newPatchCycle(t, s)
-	if _, err := c.sendCollected(t.Context(), false); err != nil || len(s.requests) != 2 {
+	if err := c.sendCollected(t.Context(), false); err != nil || len(s.requests) != 2 {
 		t.Errorf("requests: %v, %v", s.requests, err)
 	}
 }
@@ -154,7 +154,7 @@ func TestApply_ConflictWithDeletedObjectEndsQuietly(t *testing.T) {
 func TestApply_LastingConflictLosesNoOutcomes(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: append(slices.Repeat([]int{409}, maxConflicts), 200)}
 	c := newPatchCycle(t, s)
-	if _, err := c.sendCollected(t.Context(), false); kube.Classify(err) != kube.Conflict {
+	if err := c.sendCollected(t.Context(), false); kube.Classify(err) != kube.Conflict {
 		t.Fatal(err)
 	}
 	if held := c.memory.outbox.held; held == nil || held.handlers.Empty() || !held.own.Empty() {
@@ -178,7 +178,7 @@ func TestApply_ConflictWithPinnedVersionIsNotRepeated(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{409, 200}}
 	c := newPatchCycle(t, s)
 	c.writes.handlers.Set(object.Path{"metadata", "resourceVersion"}, "1")
-	if _, err := c.sendCollected(t.Context(), false); err != nil {
+	if err := c.sendCollected(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"PATCH", "PATCH"}; !slices.Equal(s.requests, want) || strings.Contains(s.bodies[1], "wish") {
@@ -191,7 +191,7 @@ func TestApply_DeniedChangesByHandlersLoseNoOutcomes(t *testing.T) {
 		t.Run(strconv.Itoa(denied), func(t *testing.T) {
 			s := &patchServer{t: t, uid: "uid", statuses: []int{denied, 200}}
 			c := newPatchCycle(t, s)
-			if _, err := c.sendCollected(t.Context(), false); kube.Status(err) != denied {
+			if err := c.sendCollected(t.Context(), false); kube.Status(err) != denied {
 				t.Fatal(err)
 			}
 			if last := s.bodies[len(s.bodies)-1]; last != `{"metadata":{"annotations":{"outcome":"done"},"uid":"uid"}}` {
@@ -218,7 +218,7 @@ func TestApply_DeniedChangesByHandlersLoseNoOutcomes(t *testing.T) {
 func TestApply_MissingPermissionsLoseNothing(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: slices.Repeat([]int{403}, 100)}
 	c := newPatchCycle(t, s)
-	_, err := c.sendCollected(t.Context(), false)
+	err := c.sendCollected(t.Context(), false)
 	for range maxConflicts + 2 {
 		if held := c.memory.outbox.held; err == nil || held == nil || held.handlers.Empty() || held.own.Empty() {
 			t.Fatalf("kept for the next cycle: %+v, %v", held, err)
@@ -241,7 +241,7 @@ func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
 			s := &patchServer{t: t, uid: "uid", statuses: []int{200, status}}
 			c := newPatchCycle(t, s)
 			c.writes.handlers.AddFn(func(obj map[string]any) error { return object.Ensure(obj, object.Path{"spec", "list"}, "x") })
-			_, err := c.sendCollected(t.Context(), false)
+			err := c.sendCollected(t.Context(), false)
 			for n := 0; ; n++ {
 				if kube.Status(err) != status {
 					t.Fatal(err)
@@ -262,8 +262,8 @@ func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
 func TestApply_RejectedChangesAreDroppedWithoutRoomForRecords(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{413}}
 	c := newPatchCycle(t, s)
-	c.tree = newFullObject(0).tree
-	if _, err := c.sendCollected(t.Context(), false); err != nil || c.memory.outbox.held != nil || c.memory.outbox.parked["outcome"] != "done" {
+	c.view.tree = newFullObject(0).tree
+	if err := c.sendCollected(t.Context(), false); err != nil || c.memory.outbox.held != nil || c.memory.outbox.parked["outcome"] != "done" {
 		t.Errorf("%v; the outbox has %+v", err, c.memory.outbox)
 	}
 	if want := []string{"PATCH"}; !slices.Equal(s.requests, want) {
@@ -276,10 +276,10 @@ func TestApply_DroppedTransformationDoesNotRepeatResuming(t *testing.T) {
 	c := newPatchCycle(t, s)
 	c.writes.finished = true
 	c.writes.handlers.AddFn(func(map[string]any) error { return errors.New("it never succeeds") })
-	if _, err := c.sendCollected(t.Context(), false); !failsTransformations(err) || c.memory.outbox.held != nil {
+	if err := c.sendCollected(t.Context(), false); !failsTransformations(err) || c.memory.outbox.held != nil {
 		t.Fatalf("held: %+v, %v", c.memory.outbox.held, err)
 	}
-	if !c.memory.resumed {
+	if !c.memory.life.resumed {
 		t.Error("the handlers of resuming are called again")
 	}
 }
@@ -309,29 +309,6 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 		}
 		if got := classifyAnswer(test.err, patch.JSONType); got != test.json {
 			t.Errorf("%s of a JSON patch: got %d", name, got)
-		}
-	}
-}
-
-func TestNext_VanishedRecordsDoNotRepeatHandlers(t *testing.T) {
-	for name, test := range map[string]struct {
-		records, sent, changed, want bool
-	}{
-		"records that the server drops": {true, true, false, false},
-		"records kept elsewhere":        {false, false, false, true},
-		"an unchanged status":           {false, true, false, true},
-	} {
-		c := newPatchCycle(t, &patchServer{})
-		c.handlerDelays = []time.Duration{time.Minute}
-		c.writes.own = patch.NewPatch()
-		if test.records {
-			c.writes.own.Set(annotation("record"), "x")
-		}
-		if test.sent {
-			c.patched = c.object
-		}
-		if next := c.next(test.changed); (next != nil) != test.want {
-			t.Errorf("%s: %v", name, next)
 		}
 	}
 }

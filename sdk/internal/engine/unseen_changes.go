@@ -8,83 +8,82 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// A handler that is done may be followed by others that are retried. If the object changes meanwhile, the
-// handler has not seen the change, and nobody would tell it: it is done for this cause, and the changed
-// state would become the last-handled one. So the operator remembers what each handler has seen. If a
-// change would interest a handler that has not seen it, the state of the first handler that was done
-// becomes the last-handled one: an update follows. The same holds if the object changes back to its
-// last-handled state: then there is no cause, or one that has nothing to do with the change.
+// A handler may be done while other handlers of the cause are retried. A change of the object meanwhile would never reach the
+// done handler: the changed state would become the last-handled one. So the operator remembers the state that each handler has
+// seen. If an unseen change would interest a handler, the state of the first done handler becomes the last-handled one, and an
+// update follows. The same holds if the object changes back to its last-handled state: then there is no cause, or an unrelated
+// one.
 
-// rememberHandled remembers what the handlers have seen that were done in this cycle, unless these are
-// all.
-func (c *cycle) rememberHandled(allDone bool) {
-	states := c.memory.handled
-	if len(c.done) == 0 || allDone && states == nil {
+// rememberHandled remembers the state that the done handlers of this cycle have seen, unless all handlers are done.
+func (w *recorder) rememberHandled(final []string, allDone bool) {
+	states := w.record.handled
+	if len(final) == 0 || allDone && states == nil {
 		return
 	}
 	if states == nil {
-		states = &handledStates{first: c.object.Detached(), hashes: map[string]uint64{}}
-		c.memory.handled = states
+		states = &handledStates{first: w.situation.object.Detached(), hashes: map[string]uint64{}}
+		w.record.handled = states
 	}
-	hash := hashEssence(c.cause.New)
-	for _, id := range c.done {
+	hash := hashEssence(w.plan.cause.New)
+	for _, id := range final {
 		states.hashes[id] = hash
 	}
 }
 
-// lastHandledState returns the version of the object and the essence to be recorded as last handled.
-func (c *cycle) lastHandledState() (raw []byte, essence map[string]any, err error) {
-	states := c.memory.handled
-	raw, essence = c.object.Raw, c.cause.New
-	if states == nil || c.cause.Deleted || !states.differFrom(hashEssence(essence)) {
+// lastHandledState returns the version of the object and the essence that are to be stored as last handled, and notes
+// whether an update follows.
+func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err error) {
+	cause, states := w.plan.cause, w.record.handled
+	raw, essence = w.situation.object.Raw, cause.New
+	if states == nil || cause.Deleted || !states.differFrom(hashEssence(essence)) {
 		return raw, essence, nil
 	}
 	tree, err := states.first.Tree()
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode the version that was handled first: %w", err)
 	}
-	first := c.essenceOf(tree)
-	update := *c.cause
+	first := w.view.essence(tree)
+	update := *cause
 	update.Reason, update.Initial, update.Old = handlers.ReasonUpdate, false, first
 	update.Diff = object.ComputeDiff(first, essence)
 	if len(update.Diff) == 0 {
 		return raw, essence, nil
 	}
-	for _, h := range c.served.handlers.Selected(handlers.Changing, &update) {
+	for _, h := range w.situation.served.handlers.Selected(handlers.Changing, &update) {
 		if states.hasNotSeen(h.ID, hashEssence(essence)) {
-			c.behind = true
+			w.record.behind = true
 			return states.first.Raw, first, nil
 		}
 	}
 	return raw, essence, nil
 }
 
-// endUndone ends a cause that is not finished if the object is at its last-handled state again: the change
-// was undone, or the cause was of an old version, and the change is handled. Its records must not count for
-// the next cause: those of a former process too, which had an old view of the object. If a handler was done for
-// another state, an update follows.
-func (c *cycle) endUndone() error {
-	ongoing := c.memory.unfinished || c.memory.handled != nil
-	if c.cause.Reason != handlers.ReasonNoop || !ongoing && !state.HasRecords(c.stored, c.progress) {
+// endReverted ends a cause that is not finished if the object is at its last-handled state again: the change was undone, or the
+// cause was of an old version, and the change is handled. Its records must not count for the next cause: neither do records of a
+// former process, which had an old view of the object. If a handler was done for another state, an update follows.
+func (w *recorder) endReverted() error {
+	s, v, r := w.situation, w.view, w.record
+	ongoing := s.life.unfinished || r.handled != nil
+	if w.plan.cause.Reason != handlers.ReasonNoop || !ongoing && !state.HasRecords(v.stored, v.progress) {
 		return nil
 	}
-	raw, essence, err := c.lastHandledState()
+	raw, essence, err := w.lastHandledState()
 	if err != nil {
 		return err
 	}
-	progress, err := c.progressOf(c.served.changing)
+	progress, err := v.progressOf(s.served.changing, s.now)
 	if err != nil {
-		return fmt.Errorf("read the progress: %w", err)
+		return err
 	}
 	if !ongoing && len(progress.Handlers()) == 0 {
 		return nil // the records are of other operators
 	}
-	if err := c.purge(progress); err != nil {
+	if err := w.purge(progress); err != nil {
 		return err
 	}
-	if c.behind {
-		return c.recordHandled(raw, essence)
+	r.finished, r.handled = true, nil
+	if r.behind {
+		return v.storeLastHandled(raw, essence, w.own)
 	}
-	c.writes.finished, c.memory.handled = true, nil
 	return nil
 }

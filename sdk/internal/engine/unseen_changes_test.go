@@ -22,14 +22,16 @@ func (elsewhere) Clear(essence map[string]any) map[string]any { return essence }
 
 func TestUnseenChange_FailuresAreNoDifference(t *testing.T) {
 	c := written(t, &handlers.Handler{ID: "annotated", Family: handlers.Update, Field: object.Path{"metadata", "annotations"}})
-	c.deps.failures = state.Failures{Prefix: "kopf.zalando.org"}
-	c.progress, c.diffbase = elsewhere{}, wholeEssence{}
+	v := &view{settings: c.deps.settings, failures: state.Failures{Prefix: "kopf.zalando.org"}, progress: elsewhere{}, diffbase: wholeEssence{}}
 	first := version(t, `{"metadata":{"annotations":{"own":"x","kopf.zalando.org/failed-handler.fn":"{}"},"resourceVersion":"1"},"spec":{"f":1}}`)
 	present := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"own": "x"}}, "spec": map[string]any{"f": 2}}
-	c.cause = &handlers.Cause{Resource: c.served.resource, Reason: handlers.ReasonUpdate, Object: c.object, Tree: present, New: present}
-	c.memory.handled = &handledStates{first: first, hashes: map[string]uint64{"annotated": 1}}
-	_, essence, err := c.lastHandledState()
-	if err != nil || c.behind || hashEssence(essence) != hashEssence(present) {
-		t.Errorf("recorded %v, %v; an update follows: %t", essence, err, c.behind)
+	p := plan{cause: &handlers.Cause{Resource: c.served.resource, Reason: handlers.ReasonUpdate, Object: c.object, Tree: present, New: present}}
+	w := recorder{
+		plan: &p, situation: &situation{served: c.served, object: c.object}, view: v,
+		record: &record{handled: &handledStates{first: first, hashes: map[string]uint64{"annotated": 1}}},
+	}
+	_, essence, err := w.lastHandledState()
+	if err != nil || w.record.behind || hashEssence(essence) != hashEssence(present) {
+		t.Errorf("recorded %v, %v; an update follows: %t", essence, err, w.record.behind)
 	}
 }

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// view reads the operator's records of one version of an object, as the settings say. Records that the operator could not
+// write yet are a part of it; records that cannot be decoded are not. It is used by one goroutine.
+type view struct {
+	tree   map[string]any // the version
+	stored map[string]any // the version with the unwritten records, and without the broken ones
+	broken []*state.BrokenMark
+
+	settings *Settings
+	extra    []object.Path // fields outside of the essence that handlers look at
+	progress state.ProgressStorage
+	diffbase state.DiffBaseStorage
+	failures state.Failures
+
+	rebind func(*object.Object)    // binds both storages to another version; nil stands for the stored tree alone
+	warn   func(*state.BrokenMark) // is called for each broken record
+}
+
+// newView returns the view of a version. The storages of users get the context for their I/O.
+func newView(ctx context.Context, d *deps, extra []object.Path, obj *object.Object, unwritten *outbox, warn func(*state.BrokenMark)) (*view, error) {
+	tree, err := obj.Tree()
+	if err != nil {
+		return nil, fmt.Errorf("decode the object: %w", err)
+	}
+	v := &view{tree: tree, stored: unwritten.overlay(tree), settings: d.settings, extra: extra, failures: d.failures, warn: warn}
+	v.rebind = func(obj *object.Object) {
+		v.progress = bindProgress(ctx, d.settings.Progress, obj)
+		v.diffbase = bindDiffBase(ctx, d.settings.DiffBase, obj)
+	}
+	if !unwritten.empty() {
+		obj = nil // only the tree has the unwritten records
+	}
+	v.rebind(obj)
+	return v, nil
+}
+
+// essence returns the essence of a version, without the operator's records and the metadata that the settings ignore.
+func (v *view) essence(tree map[string]any) map[string]any {
+	return v.ownless(v.failures.Clear(v.diffbase.Essence(tree, v.extra)))
+}
+
+func (v *view) ownless(essence map[string]any) map[string]any {
+	return state.WithoutMetadata(state.WithoutPaused(v.progress.Clear(essence)), v.settings.Selection.IgnoredMetadata)
+}
+
+// lastHandled returns the essence of the version that was handled last; nil if the object never was.
+func (v *view) lastHandled() (old map[string]any, err error) {
+	err = v.read(func() error {
+		old, err = v.diffbase.Fetch(v.stored)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the last-handled state: %w", err)
+	}
+	if old != nil {
+		old = v.ownless(old)
+	}
+	return old, nil
+}
+
+// storeLastHandled puts a version and its essence into a patch, as the last-handled state.
+func (v *view) storeLastHandled(raw []byte, essence map[string]any, own *patch.Patch) error {
+	if err := v.diffbase.Store(v.stored, raw, essence, v.extra, own); err != nil {
+		return fmt.Errorf("record the last-handled state: %w", err)
+	}
+	return nil
+}
+
+// progressOf returns the progress of handlers.
+func (v *view) progressOf(ids []string, now time.Time) (progress state.Progress, err error) {
+	err = v.read(func() error {
+		progress, err = state.ReadProgress(v.stored, v.progress, ids, now)
+		return err
+	})
+	if err != nil {
+		return progress, fmt.Errorf("read the progress: %w", err)
+	}
+	return progress, nil
+}
+
+// storeProgress puts changed records into a patch.
+func (v *view) storeProgress(progress state.Progress, own *patch.Patch) error {
+	if err := progress.Store(v.stored, v.progress, own); err != nil {
+		return fmt.Errorf("record the progress: %w", err)
+	}
+	return nil
+}
+
+// purge removes the records of handlers by a patch: of all in the progress, and of those with the ids.
+func (v *view) purge(progress state.Progress, ids []string, own *patch.Patch) error {
+	if err := progress.Purge(v.stored, v.progress, ids, own); err != nil {
+		return fmt.Errorf("purge the progress: %w", err)
+	}
+	return nil
+}
+
+// permanentFailures returns the handlers and sub-handlers of a finished cause that have failed permanently. Subs are the
+// records of sub-handlers whose parents were called; old is the essence before the change, unless the diff base has it.
+func (v *view) permanentFailures(progress state.Progress, subs map[string]state.Record, old map[string]any) (failed []state.Failure, err error) {
+	err = v.read(func() error {
+		failed, err = progress.Failures(v.stored, v.progress, subs, old)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the progress of sub-handlers: %w", err)
+	}
+	return failed, nil
+}
+
+// read calls a function that reads records, and calls it again without each broken record. An object with broken records is
+// handled, and can be deleted, as if it had none.
+func (v *view) read(records func() error) error {
+	for {
+		err := records()
+		var broken *state.BrokenMark
+		if !errors.As(err, &broken) || !v.exclude(broken) {
+			return err
+		}
+	}
+}
+
+// exclude hides a broken record from the storages. It returns false if the record is not at the path that its storage names.
+func (v *view) exclude(mark *state.BrokenMark) bool {
+	if _, exists := object.Lookup(v.stored, mark.Path); !exists {
+		return false
+	}
+	v.stored = object.Without(v.stored, mark.Path)
+	v.rebind(nil)
+	v.broken = append(v.broken, mark)
+	v.warn(mark)
+	return true
+}
+
+// setBrokenAside moves the broken records out of the way by a patch.
+func (v *view) setBrokenAside(own *patch.Patch) {
+	for _, mark := range v.broken {
+		mark.SetAside(v.tree, own)
+	}
+}
