@@ -1,0 +1,93 @@
+package ownership
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// patience limits how long a test waits for an event.
+const patience = 20 * time.Second
+
+const ownedBy = "kopf.dev/owned-by"
+
+// stream is a watch of objects with a label, as PartialObjectMetadata: the way in which the operator sees children.
+type stream struct {
+	s      *server
+	frames chan frame
+	latest frame
+}
+
+type frame struct {
+	Type   string
+	Object tree
+}
+
+// watch opens a stream, which ends with the test.
+func (s *server) watch(collection, label string) *stream {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	query := url.Values{"watch": {"1"}, "labelSelector": {ownedBy + "=" + label}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.cluster.Config.Host+collection+"?"+query.Encode(), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Accept", asMetadata)
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w := &stream{s: s, frames: make(chan frame)}
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer response.Body.Close()
+		defer close(w.frames)
+		decoder := json.NewDecoder(response.Body)
+		for {
+			var f frame
+			if decoder.Decode(&f) != nil {
+				return
+			}
+			select {
+			case w.frames <- f:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	s.t.Cleanup(func() { cancel(); reader.Wait() })
+	return w
+}
+
+// next returns the next event.
+func (w *stream) next() frame {
+	w.s.t.Helper()
+	select {
+	case f, open := <-w.frames:
+		if !open {
+			w.s.t.Fatal("the watch has ended")
+		}
+		w.latest = f
+		return f
+	case <-time.After(patience):
+		w.s.t.Fatal("no event")
+	}
+	return frame{}
+}
+
+// at returns the managedFields that the stream has delivered for a version of its object.
+func (w *stream) at(version string) entries {
+	w.s.t.Helper()
+	for text(w.latest.Object, "metadata", "resourceVersion") != version {
+		w.next()
+	}
+	for _, part := range []string{"data", "spec", "status"} {
+		if _, found := w.latest.Object[part]; found {
+			w.s.t.Errorf("the stream of metadata has .%s", part)
+		}
+	}
+	return entriesOf(w.s.t, w.latest.Object)
+}
