@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Host is what a group needs of the operator. It must be safe for concurrent use.
+// Host has the operator's methods that a group calls. It must be safe for concurrent use.
 type Host interface {
 	// MayStart reports whether tasks may start. It is called right before each start with the group
 	// locked: after it returned false, [Group.Tasks] returns all tasks that there will be.
@@ -30,7 +30,7 @@ type Host interface {
 	// continues.
 	Deliver(ctx context.Context, task *Task, out handlers.Outcome)
 
-	// Ended is called when a task has ended that was asked to stop.
+	// Ended is called when a stopped task has ended.
 	Ended(task *Task)
 
 	// Logger returns the logger of the object.
@@ -39,8 +39,8 @@ type Host interface {
 
 // Settings are the settings of all tasks.
 type Settings struct {
-	Polling     time.Duration // how often a task is checked that was asked to stop
-	InstantExit time.Duration // how long to block for tasks that stop at once
+	Polling     time.Duration // interval between checks of a task that was asked to stop
+	InstantExit time.Duration // time to block for tasks that stop at once
 
 	// Cause returns the cause of the cancellation of a task's context. If it is nil, the cause is
 	// the reason itself.
@@ -56,15 +56,15 @@ type Group struct {
 	views    Views
 
 	mu         sync.Mutex
-	tasks      []*Task              // that have not ended, in the order of their start
+	tasks      []*Task              // running tasks, in order of their start
 	retired    map[string]struct{}  // handlers that ended on their own: they do not start again
-	failed     map[string]struct{}  // those of them that failed permanently
-	initialDue map[string]time.Time // when the initial delay of a handler is over
+	failed     map[string]struct{}  // retired handlers that failed permanently
+	initialDue map[string]time.Time // end of the initial delay, by handler id
 	live       *object.Object
 	wrote      string        // resourceVersion of a patch by a task, until it is seen; else empty
 	newer      chan struct{} // closed when there is a newer version; nil if no goroutine waits for it
 	essence    uint64        // hash of the essence that idle timers know; zero if no timer waits for changes
-	lastChange time.Time     // of the object's essence
+	lastChange time.Time     // time of the last change of the object's essence
 }
 
 // NewGroup returns the group of an object. Its tasks get the values of the context, but do not end
@@ -114,8 +114,8 @@ func (g *Group) add(h *handlers.Handler) (*Task, time.Duration) {
 	return t, g.initialDelay(h)
 }
 
-// initialDelay returns what is left of the initial delay of a handler. It applies once for each
-// object, and not when a task starts again because the object matches again.
+// initialDelay returns the remaining initial delay of a handler. The delay applies once for each object, and not when
+// a task starts again because the object matches again.
 func (g *Group) initialDelay(h *handlers.Handler) time.Duration {
 	if h.InitialDelay == nil {
 		return 0

@@ -30,8 +30,8 @@ func (g *Group) StopMismatched(matching []*handlers.Handler) []time.Duration {
 	return append(g.stop(others, FiltersMismatch), g.escalate(ending)...)
 }
 
-// Wait stops all tasks and blocks until they have ended or were abandoned. Tasks without a limit are
-// waited for until the context ends.
+// Wait stops all tasks and blocks until they have ended or were abandoned. For tasks without a limit, it blocks until
+// the context ends.
 func (g *Group) Wait(ctx context.Context, reason Reason) {
 	for {
 		delays := g.Stop(reason)
@@ -41,8 +41,8 @@ func (g *Group) Wait(ctx context.Context, reason Reason) {
 	}
 }
 
-// sleep blocks for a while, but not after all tasks have ended that were not abandoned. It returns
-// false when the context has ended.
+// sleep blocks for a duration, or until all tasks have ended or were abandoned. It returns false when the context has
+// ended.
 func (g *Group) sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -78,9 +78,8 @@ func (g *Group) stop(tasks []*Task, reason Reason) []time.Duration {
 	return g.escalate(tasks)
 }
 
-// escalate takes tasks that were asked to stop as far as their grace periods allow: first it only
-// waits, then it cancels their contexts, then it abandons them. It returns the delays after which to
-// check them again.
+// escalate moves stopping tasks forward as their grace periods end: it cancels the context of a task after the
+// backoff, and abandons the task after the timeout. It returns the delays until the next checks.
 func (g *Group) escalate(tasks []*Task) []time.Duration {
 	var delays []time.Duration
 	for _, t := range tasks {
@@ -124,7 +123,7 @@ func (g *Group) forceExit(t *Task) {
 	}
 }
 
-// abandon cancels the context of a task and leaves it running. Nothing waits for it any more.
+// abandon cancels the context of a task and leaves it running. The operator stops waiting for it.
 func (g *Group) abandon(t *Task) {
 	t.cancelOnce()
 	if t.stopper.reach(abandoned) {
@@ -150,8 +149,8 @@ func (g *Group) instantExit(tasks []*Task) {
 
 // gracePeriod is how long to wait for a task that was asked to stop.
 type gracePeriod struct {
-	backoff time.Duration // until its context is cancelled
-	timeout time.Duration // from then until it is abandoned, if limited
+	backoff time.Duration // time until the context is cancelled
+	timeout time.Duration // time from the cancellation until the task is abandoned, if limited
 	limited bool
 	polling time.Duration
 }

@@ -12,8 +12,8 @@ type Reason uint8
 
 // The reasons to stop.
 const (
-	FiltersMismatch Reason = 1 << iota // the object does not match the filters anymore
-	ResourceDeleted                    // the object is being deleted, or is gone
+	FiltersMismatch Reason = 1 << iota // the object stopped matching the filters
+	ResourceDeleted                    // the object is being deleted, or no longer exists
 	OperatorPausing                    // another operator handles the objects
 	OperatorExiting                    // the operator ends
 )
@@ -63,7 +63,7 @@ const (
 	asked     stage = iota // its stopper is set
 	signalled              // the request was logged
 	cancelled              // its context is cancelled
-	abandoned              // it is not waited for anymore
+	abandoned              // the operator stopped waiting for the task
 )
 
 // stopping returns a channel that closes with the first reason.

@@ -25,8 +25,8 @@ type Task struct {
 
 	mu             sync.Mutex
 	cancel         context.CancelCauseFunc // cancels the present attempt; nil if there is none
-	timer          *time.Timer             // of the next step; nil while the task takes one
-	waits          wait                    // what the timer is for
+	timer          *time.Timer             // timer of the next step; nil during a step
+	waits          wait                    // the wait that the timer ends
 	retryRequested bool                    // the handler must be retried at once if it fails
 }
 

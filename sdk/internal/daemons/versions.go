@@ -74,9 +74,8 @@ func (g *Group) idleSince() time.Time {
 	return g.lastChange
 }
 
-// RetryNow retries tasks at once whose handlers failed, and lets those start again that failed
-// permanently: the caller must call [Group.Start] soon. Means selects the handlers by their ids; nil means
-// all.
+// RetryNow immediately retries tasks whose last attempt failed, and permits permanently failed tasks to start again,
+// for which the caller must call [Group.Start] soon. The function means selects the handlers by id; nil selects all.
 func (g *Group) RetryNow(means func(id string) bool) {
 	for _, t := range g.Tasks() {
 		if means == nil || means(t.Handler.ID) {

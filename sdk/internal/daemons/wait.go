@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// wait is what a task waits for before its next step.
+// wait describes the pause of a task before its next step.
 type wait struct {
 	delay  time.Duration
-	since  time.Time  // when the wait began; of changes, those after this time count
-	wakeOn wakeReason // what can end the delay
+	since  time.Time  // start of the wait; changes after this time end it
+	wakeOn wakeReason // event that ends the delay early
 }
 
-// wakeReason is what makes a task take its next step before the delay is over.
+// wakeReason is an event that ends the delay of a task early.
 type wakeReason int
 
 const (

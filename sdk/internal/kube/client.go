@@ -59,21 +59,21 @@ type ClientOptions struct {
 // Call is a finished attempt at a request, for metrics and logs.
 type Call struct {
 	Method   string
-	Verb     string // of the API: "get", "list", "watch", "create", "patch", "delete"
-	Path     string // with the query
+	Verb     string // API verb: "get", "list", "watch", "create", "patch", "delete"
+	Path     string // path with the query
 	Status   int    // 0 if there was no response
 	Repeated bool   // an earlier attempt at the same request failed
 	Err      error
-	Duration time.Duration // until the response was read, or until a stream began
+	Duration time.Duration // time until the response was read, or until a stream began
 
-	Resource    *resources.Resource // of the objects in the path; nil if there is none
+	Resource    *resources.Resource // resource of the objects in the path, or nil
 	Subresource string
 }
 
 // Retry is a failed attempt that another one follows.
 type Retry struct {
 	Err   error
-	Delay time.Duration // until the next attempt
+	Delay time.Duration // delay before the next attempt
 }
 
 // Client sends requests, without a limit per second. It is safe for concurrent use.
@@ -119,8 +119,8 @@ func sameMethod(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Telling returns a client of the same source that calls a function before each retry, in
-// the goroutine of the request, instead of logging the first one.
+// Telling returns a client with the same source that calls retrying before each retry, in the goroutine of the
+// request, instead of logging the first retry.
 func (c *Client) Telling(retrying func(Retry)) *Client {
 	out := *c
 	out.retrying = retrying

@@ -10,8 +10,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// connections counts the users of a session's connections. Streams may go on for long
-// after the session was closed; the connections close with the last of them.
+// connections counts the users of a session's connections. Streams may continue long after the session was closed;
+// the connections close with the last stream.
 type connections struct {
 	next http.RoundTripper
 

@@ -118,8 +118,8 @@ func (s *scan) fetch(ctx context.Context, path, accept string, read func(body []
 	}, read)
 }
 
-// decode decodes a document, which must have a member. Taken for a document that lists nothing,
-// anything else would mean that all resources were gone.
+// decode decodes a document, which must have a member. Otherwise an unexpected document would decode as an empty
+// list, and all resources would count as deleted.
 func decode(body []byte, member string, into any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {

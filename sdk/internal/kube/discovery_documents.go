@@ -107,7 +107,7 @@ func (l resourceList) resources(group, version string, preferred bool) []resourc
 	return found
 }
 
-// normal sorts what has no order, so that resources are equal whichever document they are from.
+// normal sorts the unordered lists of a resource, so that resources from different documents compare equal.
 func normal(r resources.Resource) resources.Resource {
 	for _, names := range []*[]string{&r.Shortcuts, &r.Categories, &r.Verbs, &r.Subresources} {
 		*names = slices.Sorted(slices.Values(*names))

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 )
 
-// Class says what an error means for the request that failed.
+// Class is the consequence of an error for the failed request.
 type Class int
 
 // Classes of errors.
@@ -110,9 +110,8 @@ func Retriable(err error) bool {
 	return false
 }
 
-// IsInvalidObject reports whether the server found mistakes in the object that a request
-// would store. A JSON patch whose test failed has the same status, 422, but no causes; it
-// may succeed for the newest version of the object.
+// IsInvalidObject reports whether the server found errors in the object that a request would store. A JSON patch
+// whose test failed has the same status, 422, but no causes; it may succeed for the newest version of the object.
 func IsInvalidObject(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && Classify(err) == Invalid && status.ErrStatus.Details != nil &&
@@ -131,8 +130,8 @@ func IsPermanent(err error) bool {
 	return IsInvalidObject(err) || exceedsEtcd(err)
 }
 
-// RefusesUID reports whether the server refused a request because the object is not the one with the
-// uid that the request names, but another one of the same name.
+// RefusesUID reports whether the server refused a request because the object with the name has another uid than the
+// request.
 func RefusesUID(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && Classify(err) == Invalid && status.ErrStatus.Details != nil &&

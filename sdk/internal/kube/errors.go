@@ -25,7 +25,7 @@ type Error struct {
 	Path   string
 	Err    error
 
-	retryAfter *time.Duration // of the response's header; nil if absent
+	retryAfter *time.Duration // value of the response's header; nil if absent
 }
 
 // Error implements error.

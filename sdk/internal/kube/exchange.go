@@ -25,7 +25,7 @@ const anyHost = "api-server.invalid"
 type exchange struct {
 	client  *Client
 	request *Request
-	limit   time.Duration // of an attempt; none if not positive
+	limit   time.Duration // time limit of an attempt; none if not positive
 	cancel  context.CancelCauseFunc
 
 	left      time.Duration // time in which the request may write; no limit if not positive
@@ -160,7 +160,7 @@ func (e *exchange) begin(ctx context.Context) {
 	e.expireIn(0)
 }
 
-// expireIn starts the timer that gives an attempt up, which has been under way for some time.
+// expireIn starts the timer that cancels a running attempt.
 func (e *exchange) expireIn(since time.Duration) {
 	limit, cause := e.limit, context.DeadlineExceeded
 	if e.left > 0 && (limit <= 0 || e.left <= limit) {

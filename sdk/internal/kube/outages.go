@@ -16,7 +16,7 @@ type outages struct {
 
 // outage is requests that are repeated at the same time, for the same class of errors.
 type outage struct {
-	requests int // that are repeated now
+	requests int // number of requests that are being repeated
 	failures int
 	began    time.Time
 }

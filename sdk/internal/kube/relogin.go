@@ -31,10 +31,10 @@ func Follow(source Source, session *Session) *rest.Config {
 // may log in, and repeats the request.
 type reloginTransport struct {
 	source Source
-	base   *url.URL // what requests are addressed to, in place of the session's own address
+	base   *url.URL // base URL of requests, instead of the session's own address
 }
 
-// CloseIdleConnections does nothing: the connections are those of sessions, which their source closes. Clients
+// CloseIdleConnections does nothing, because the connections belong to sessions, which their source closes. Clients
 // of client-go log that they do not know the transport if it does not have this method.
 func (t *reloginTransport) CloseIdleConnections() {}
 

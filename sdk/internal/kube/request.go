@@ -14,20 +14,20 @@ import (
 // Request is a request to the API server. Most callers use a verb of [Client] instead.
 type Request struct {
 	Method      string
-	Path        string // from the root of the API, with the query
+	Path        string // path from the root of the API, with the query
 	Accept      string // defaults to JSON
-	ContentType string // of the body
+	ContentType string // type of the body
 	Body        []byte
 
-	Resource *resources.Resource // of the objects in the path; nil if there is none
+	Resource *resources.Resource // resource of the objects in the path, or nil
 
 	name, subresource string
 	stream            bool
 	repeated          bool                   // an earlier attempt failed
 	repeat            func() ([]byte, error) // returns the body of the attempts after the first one; nil if it is the same
 	patience          time.Duration          // factor of the request timeout; 0 is 1
-	answerTimeout     time.Duration          // until the response begins; none if not positive
-	anyAnswer         bool                   // whether to retry only if the server does not answer
+	answerTimeout     time.Duration          // time until the response begins; none if not positive
+	anyAnswer         bool                   // retry only if the server does not answer
 }
 
 // Do sends a request with the retries of the client's options, and returns the body of

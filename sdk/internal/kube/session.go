@@ -19,7 +19,7 @@ import (
 // concurrent use.
 type Session struct {
 	base        *url.URL
-	address     string // of the base, without a user; what paths are added to
+	address     string // address of the base without a user; paths are appended
 	connections *connections
 }
 

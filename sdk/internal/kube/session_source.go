@@ -8,14 +8,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Source provides sessions. It renews credentials while requests go on.
+// Source provides sessions. It renews credentials while requests continue.
 type Source interface {
 	// Current returns a session that is not known to be invalid. It blocks while a login
 	// runs.
 	Current(ctx context.Context) (*Session, error)
 
-	// Invalidate reports that the API server rejected the credentials of a session. Current
-	// then returns another session, or the same one if there cannot be another.
+	// Invalidate reports that the API server rejected the credentials of a session. Current then returns a new
+	// session, or the same session if there are no other credentials.
 	Invalidate(session *Session)
 }
 

@@ -28,7 +28,7 @@ const maxRejected = 100
 type Credential struct {
 	Session  *Session
 	Priority int       // the highest one is used first
-	Expires  time.Time // when the vault stops using it; never if zero
+	Expires  time.Time // time when the vault stops using it; zero means never
 
 	// Key is equal for equal configurations; empty if it is unknown. An existing session with
 	// the same key is kept in place of this one.
@@ -44,7 +44,7 @@ type Credential struct {
 // after the API server rejected all sessions, and when they expired. There is one login at
 // a time, and all requests wait for it. It is safe for concurrent use.
 type Vault struct {
-	ctx   context.Context // of the logins
+	ctx   context.Context // context of the logins
 	login func(ctx context.Context) ([]Credential, error)
 	going sync.WaitGroup
 
@@ -59,8 +59,8 @@ type renewal struct {
 	err  error
 }
 
-// NewVault returns an empty vault. The context is that of its logins; a login continues when
-// the request that started it is canceled, as other requests wait for it.
+// NewVault returns an empty vault. Logins run with the context ctx; a login continues when the request that started
+// it is canceled, because other requests wait for the login.
 func NewVault(ctx context.Context, login func(ctx context.Context) ([]Credential, error)) *Vault {
 	return &Vault{ctx: ctx, login: login}
 }
@@ -161,7 +161,7 @@ func (v *Vault) renew(r *renewal) {
 	close(r.done)
 }
 
-// populate replaces all credentials with those of a login.
+// populate replaces all credentials with the credentials of a login.
 func (v *Vault) populate(found []Credential) error {
 	known := v.credentials
 	v.credentials = make([]Credential, 0, len(found))

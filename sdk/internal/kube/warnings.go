@@ -16,8 +16,8 @@ type warnings struct {
 	logged map[string]struct{}
 }
 
-// first reports whether a text is new. It forgets all texts when there are too many, since
-// a warning that is repeated is better than one that is lost.
+// first reports whether a text is new. It forgets all texts when there are too many, because a repeated warning is
+// better than a lost warning.
 func (w *warnings) first(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,7 +32,7 @@ type Stream struct {
 // meteredBody is a response's body that reports when it receives something.
 type meteredBody struct {
 	io.ReadCloser
-	received func() // nil if nobody asks
+	received func() // called after each read; may be nil
 }
 
 // Read implements [io.Reader].
@@ -124,8 +124,8 @@ func (s *Stream) readLine() ([]byte, error) {
 	}
 }
 
-// readIndented returns all lines of an indented frame, whose first line is given. The inner lines are
-// indented, which tells them from the beginning of another frame.
+// readIndented returns all lines of an indented frame, whose first line is given. The inner lines are indented, which
+// distinguishes them from the beginning of another frame.
 func (s *Stream) readIndented(first []byte) ([]byte, error) {
 	s.long = append(s.long[:0], first...)
 	for {

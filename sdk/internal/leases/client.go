@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// resource is that of leases.
+// resource is the resource of leases.
 var resource = &resources.Resource{
 	Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Kind: "Lease", Singular: "lease", Namespaced: true,
 }

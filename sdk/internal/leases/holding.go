@@ -29,7 +29,7 @@ func (s *Sharing) reconcile() {
 			continue
 		}
 		s.mu.Lock()
-		h.lease.Version = seen.lease.Version // somebody added a label, or the answer to a renewal was lost
+		h.lease.Version = seen.lease.Version // another client added a label, or the answer to a renewal was lost
 		s.mu.Unlock()
 	}
 }
@@ -65,7 +65,7 @@ func (s *Sharing) holdings() map[int]*holding {
 	return all
 }
 
-// act tells which shards the replica acts on. The lock must be held.
+// act reports the shards that the replica acts on to [Options.Act]. The lock must be held.
 func (s *Sharing) act() {
 	var acting []int
 	for shard, h := range s.held {
@@ -76,7 +76,7 @@ func (s *Sharing) act() {
 	s.options.Act(shards.NewSet(acting...))
 }
 
-// acquire takes leases that nobody holds.
+// acquire takes leases without a holder.
 func (s *Sharing) acquire(ctx context.Context, wanted []int) {
 	var mu sync.Mutex
 	var acquired []int
@@ -133,7 +133,7 @@ func inParallel(all []int, do func(shard int)) {
 	wg.Wait()
 }
 
-// renewMember renews the lease that tells that the replica is there. A replica that leaves deletes it.
+// renewMember renews the lease that marks the replica as present. A replica that leaves deletes its lease.
 func (s *Sharing) renewMember(ctx context.Context) {
 	if s.leaving.Load() {
 		s.deleteMember(ctx)
@@ -173,7 +173,7 @@ func (s *Sharing) deleteMember(ctx context.Context) {
 	s.member.Version = ""
 }
 
-// tidy deletes the leases of replicas that are gone.
+// tidy deletes the leases of departed replicas.
 func (s *Sharing) tidy(ctx context.Context, now time.Time) {
 	for _, lease := range expired(s.observer.seen, now) {
 		if lease.Name == s.member.Name {
@@ -212,8 +212,8 @@ func (s *Sharing) renewShards(ctx context.Context) {
 	})
 }
 
-// noteRenewed notes that a lease was renewed. It reports whether that came too late: nothing was done meanwhile, and
-// others may have acted.
+// noteRenewed records the renewal of a lease. It reports whether the renewal came after the deadline. In that case,
+// this replica did nothing since the deadline, and another replica may have acted.
 func (s *Sharing) noteRenewed(shard int, h *holding, version string, sent time.Time) (tooLate bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *Sharing) lose(shard int, why, key, value string) {
 	})
 }
 
-// stopActing begins to hand shards over: their leases are released once nothing is done for them anymore.
+// stopActing begins to hand shards over: their leases are released as soon as no work is done for them.
 func (s *Sharing) stopActing(gone []int) {
 	if len(gone) == 0 {
 		return
@@ -298,7 +298,7 @@ func (s *Sharing) stopActing(gone []int) {
 	}
 }
 
-// releaseDrained releases the leases of shards for which nothing is done anymore.
+// releaseDrained releases the leases of shards without running work.
 func (s *Sharing) releaseDrained(ctx context.Context) {
 	all := s.holdings()
 	maps.DeleteFunc(all, func(_ int, h *holding) bool {
@@ -326,7 +326,7 @@ func (s *Sharing) release(ctx context.Context, all map[int]*holding) {
 	})
 }
 
-// releaseAll releases what is left when the replica ends.
+// releaseAll releases the remaining leases when the replica ends.
 func (s *Sharing) releaseAll(ctx context.Context) {
 	if errors.Is(context.Cause(ctx), ErrBusy) {
 		s.abandonAll()
@@ -351,7 +351,7 @@ func (s *Sharing) releaseAll(ctx context.Context) {
 	s.deleteMember(ctx)
 }
 
-// abandonAll lets the leases that are left expire.
+// abandonAll stops renewing the remaining leases, so that they expire.
 func (s *Sharing) abandonAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

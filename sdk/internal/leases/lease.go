@@ -10,11 +10,11 @@ import (
 type Lease struct {
 	Name        string
 	Labels      map[string]string
-	Holder      string        // identity of the replica; empty if nobody holds it
-	Duration    time.Duration // how long it is valid after it was renewed, in whole seconds
+	Holder      string        // identity of the replica; empty without a holder
+	Duration    time.Duration // validity after a renewal, in whole seconds
 	Acquired    time.Time
 	Renewed     time.Time
-	Transitions int    // how many times the holder changed
+	Transitions int    // number of changes of the holder
 	Version     string // resourceVersion; empty if the lease is not created yet
 }
 

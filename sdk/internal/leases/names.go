@@ -23,7 +23,7 @@ func divisionValue(d shards.Division) string { return strconv.Itoa(d.Shards) + "
 
 func shardName(name string, shard int) string { return fmt.Sprintf("%s-%d", name, shard) }
 
-// replicaName returns the name of the lease that tells that a replica is there.
+// replicaName returns the name of the lease that marks a replica as present.
 func replicaName(name, identity string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(identity)) // a hash never fails to write

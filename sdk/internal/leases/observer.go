@@ -2,14 +2,14 @@ package leases
 
 import "time"
 
-// observer tells which leases are held by others. A lease counts as held for its duration after its version
-// was first seen here, whatever its times say: the clocks of replicas differ.
+// observer determines the leases that other replicas hold. A lease counts as held for its duration after its version
+// was first seen here. The times in the lease are ignored, because the clocks of replicas differ.
 type observer struct{ seen map[string]observed }
 
 // observed is a version of a lease.
 type observed struct {
 	lease Lease
-	at    time.Time // when it was seen first
+	at    time.Time // time when the version was first seen
 }
 
 // observe notes all leases of a list. Now is the time of the response.

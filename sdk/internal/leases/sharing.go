@@ -19,8 +19,8 @@ import (
 // Options configure a [Sharing].
 type Options struct {
 	Client   *Client
-	Name     string // that the replicas have in common
-	Identity string // of this replica, which no other may have
+	Name     string // name that the replicas have in common
+	Identity string // identity of this replica, unique among the replicas
 	Division shards.Division
 	Times    Times
 	Logger   *slog.Logger
@@ -32,17 +32,16 @@ type Options struct {
 	// Act is called with the shards whose objects the replica handles from now on. It must not block.
 	Act func(shards.Set)
 
-	// Stop blocks until nothing is done anymore for the objects of shards that [Options.Act] has taken away.
-	// If it is urgent, another replica may begin soon: it is called so even while another call for the
-	// same shards blocks.
+	// Stop blocks until no work is done for the objects of shards that [Options.Act] took away. An urgent call means
+	// that another replica may begin soon. It may overlap with an earlier call for the same shards.
 	Stop func(gone shards.Set, urgent bool)
 }
 
 // Sharing holds shards by leases. One goroutine writes all leases of a replica.
 //
-// Two replicas never act on a shard at the same time: a replica that has not renewed a lease stops acting
-// after the renew deadline, counted from when it sent the last successful request, and others take the lease
-// not before its duration is over, counted from when they saw the result of that request.
+// Two replicas never act on a shard at the same time. A replica that has not renewed a lease stops acting after the
+// renew deadline, counted from the sending of its last successful request. Another replica takes the lease only after
+// its duration, counted from when the other replica saw the result of that request.
 type Sharing struct {
 	options  Options
 	observer observer
@@ -50,13 +49,13 @@ type Sharing struct {
 	first    chan struct{} // closed after the first look at the leases
 	looked   bool          // first is closed
 	leaving  atomic.Bool
-	member   Lease // of this replica; without a version if it does not exist
+	member   Lease // lease of this replica; without a version if it does not exist
 	renewed  time.Time
 	blocked  time.Time // since when the replica waits for those of another division; else zero
 	told     bool      // that it does
 
 	mu      sync.Mutex
-	warned  map[string]time.Time // when a warning was logged last
+	warned  map[string]time.Time // time of the last log line of a warning
 	held    map[int]*holding
 	stopped sync.WaitGroup
 }
@@ -64,11 +63,11 @@ type Sharing struct {
 // holding is a lease of a shard that the replica holds. It is guarded by the lock of the sharing.
 type holding struct {
 	lease    Lease
-	renewed  time.Time // when the last successful renewal was sent
+	renewed  time.Time // time when the last successful renewal was sent
 	deadline *time.Timer
-	stopping bool // the replica does not act on the shard anymore
+	stopping bool // the replica has stopped acting on the shard
 	lost     bool // others may take the lease
-	drained  bool // nothing is done anymore for the shard
+	drained  bool // no work is done for the shard
 }
 
 // NewSharing returns a sharing that holds nothing.
@@ -98,12 +97,12 @@ func (s *Sharing) raise() {
 	}
 }
 
-// ErrBusy is the cause of the end of a context after which something is still done for the shards: the leases
-// must expire rather than be released.
+// ErrBusy cancels the context of [Sharing.Run] if handlers of the shards still run. Then Run does not release the
+// leases, so that they expire.
 var ErrBusy = errors.New("handlers were abandoned")
 
-// Run acquires, renews and releases leases until the context ends. Then nothing may be done anymore for the
-// shards, unless the cause is [ErrBusy], and it releases all that are left.
+// Run acquires, renews and releases leases until the context ends. Then no work may be done for the shards, unless
+// the cause is [ErrBusy], and Run releases the remaining leases.
 func (s *Sharing) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.round(ctx)
@@ -153,7 +152,7 @@ func (s *Sharing) round(ctx context.Context) {
 	s.acquire(ctx, moves.Acquire)
 }
 
-// mayMove reports whether replicas with another division let this one acquire shards.
+// mayMove reports whether this replica may acquire shards despite replicas with another division.
 func (s *Sharing) mayMove(v view, now time.Time) bool {
 	allowed, afterDelay := v.mayAcquire(s.options.Identity)
 	if allowed && !afterDelay {
@@ -171,8 +170,8 @@ func (s *Sharing) mayMove(v view, now time.Time) bool {
 	return allowed && now.Sub(s.blocked) > s.options.Times.Duration
 }
 
-// holders returns the holders of all shards as far as the replica may act on that. What it has lost while its
-// lease is still valid is not free for it before it has stopped.
+// holders returns the holders of all shards from the point of view of the replica. A shard that it lost or hands over
+// is not free for it until the replica has stopped acting on the shard.
 func (s *Sharing) holders(v view) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

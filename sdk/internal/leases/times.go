@@ -7,8 +7,8 @@ import (
 
 // Times say how long leases last, as for the leader election of client-go.
 type Times struct {
-	Duration      time.Duration // how long others wait after the last renewal before they take a lease; whole seconds
-	RenewDeadline time.Duration // after which a replica that cannot renew a lease stops what the lease is for
+	Duration      time.Duration // time after the last renewal until another replica may take a lease; whole seconds
+	RenewDeadline time.Duration // time after which a replica that cannot renew a lease stops the work that the lease protects
 	RetryPeriod   time.Duration // between two looks at the leases
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
 )
 
-// view is what a replica sees of the others at one moment.
+// view is a replica's snapshot of the other replicas.
 type view struct {
-	members []string // of the replica's own division
-	holders []string // of its shards; empty if free
+	members []string // members with the replica's own division
+	holders []string // holders of the division's shards; empty if free
 
 	// foreign are the identities of replicas with another division. While one holds a shard, or while both
 	// could begin, this replica must not hold any: the ranges of their shards overlap.
@@ -59,7 +59,7 @@ func (v view) mayAcquire(me string) (allowed, afterDelay bool) {
 	return me < slices.Min(v.foreign), true
 }
 
-// expired returns the leases of replicas that are gone.
+// expired returns the leases of departed replicas.
 func expired(seen map[string]observed, now time.Time) []Lease {
 	var gone []Lease
 	for _, o := range seen {

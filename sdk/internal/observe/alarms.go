@@ -8,13 +8,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// AlarmChanged tells that something goes wrong although no handler fails, or does not anymore. An alarm may be told
-// again with other numbers.
+// AlarmChanged reports that an alarm started, changed its numbers, or ended. An alarm is a problem that fails no
+// handler.
 type AlarmChanged struct {
 	Alarm  inspect.Alarm
 	Over   bool
-	Again  bool         // it was told before: nothing is logged
-	Logger *slog.Logger // of the object, or of the operator
+	Again  bool         // the alarm was reported before, so nothing is logged
+	Logger *slog.Logger // logger of the object, or of the operator
 }
 
 // Kind implements [Event].
@@ -59,7 +59,7 @@ func (i *Inspector) publishAlarms() {
 	i.hub.UpdateOperator(func(op *inspect.Operator) { op.Alarms = i.alarms })
 }
 
-// dropAlarms ends the alarms about an object that does not exist anymore.
+// dropAlarms ends the alarms about a deleted object.
 func (i *Inspector) dropAlarms(ref inspect.Ref) {
 	about := func(a inspect.Alarm) bool { return a.Object != nil && *a.Object == ref }
 	i.alarming.Lock()
@@ -71,7 +71,7 @@ func (i *Inspector) dropAlarms(ref inspect.Ref) {
 	i.publishAlarms()
 }
 
-// where names what a permission is for.
+// where describes the scope of a missing permission.
 func where(a *inspect.Alarm) string {
 	if a.Namespace == "" {
 		return a.Resource
@@ -79,7 +79,7 @@ func where(a *inspect.Alarm) string {
 	return a.Resource + " in " + a.Namespace
 }
 
-// alarmChanged logs an alarm when it is told first.
+// alarmChanged logs an alarm at its first report.
 func alarmChanged(e AlarmChanged) {
 	if e.Over || e.Again {
 		return

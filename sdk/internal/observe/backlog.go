@@ -2,8 +2,8 @@ package observe
 
 import "sync"
 
-// Backlog is a subscriber that keeps events for another one, which is not known yet: the startup
-// handlers may be those that configure the metrics.
+// Backlog is a subscriber that keeps events for a later subscriber: the metrics may be configured by startup handlers
+// only.
 type Backlog struct {
 	kinds []Kind
 

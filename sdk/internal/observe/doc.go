@@ -1,4 +1,4 @@
-// Package observe is how the operator is observed. The engine tells a [Sink] what happens, as typed
-// events; the subscribers are the [Inspector], [Metrics], [LogLines] and [OutcomeEvents]. The package
-// also has the formats of log lines and the [Poster] of Kubernetes events.
+// Package observe makes the operator observable. The engine emits typed events to a [Sink]; the subscribers are the
+// [Inspector], [Metrics], [LogLines] and [OutcomeEvents]. The package also has the formats of log lines and the
+// [Poster] of Kubernetes events.
 package observe

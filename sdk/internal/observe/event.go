@@ -9,9 +9,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Event is something that happened in the engine. Events are plain values that refer to what the
-// engine has at hand; subscribers compute what is costly, such as decisions, from these references.
-// Subscribers must not change what an event refers to.
+// Event describes an event in the engine. Events are plain values with references to the engine's own values;
+// subscribers compute costly values, such as decisions, from the references. Subscribers must not change the
+// referenced values.
 type Event interface {
 	Kind() Kind
 }
@@ -54,22 +54,22 @@ const (
 	kindCount // is the number of kinds
 )
 
-// Identity identifies an object for as long as the operator remembers it: the engine makes one
-// together with its memory of the object. Subscribers keep what they know of the object under the
-// pointer until [ObjectForgotten]. If the object returns afterwards, it has another identity.
+// Identity identifies an object for as long as the operator remembers the object: the engine makes it together with
+// its memory of the object. Subscribers key their own state of the object by the pointer until [ObjectForgotten]. If
+// the object returns afterwards, it has a new identity.
 type Identity struct {
-	forgotten atomic.Bool // [ObjectForgotten] was told: late events must not be kept
+	forgotten atomic.Bool // [ObjectForgotten] was emitted; subscribers must drop later events
 }
 
-// Subject is the object that an event is about, and where to tell people about it. Attempts of
-// activities have a subject with nothing but a logger.
+// Subject is the object of an event, with the logger and the recorder for it. Attempts of activities have a subject
+// with only a logger.
 type Subject struct {
 	Identity  *Identity // nil if the operator does not remember the object
 	Resource  *resources.Resource
 	Object    *object.Object // the version that is handled; nil in attempts of daemons and timers
 	Reference ObjectReference
-	Logger    *slog.Logger // for log lines about the object; never nil
-	Recorder  *Recorder    // for Kubernetes events about the object; nil if none are posted
+	Logger    *slog.Logger // logger for lines about the object; never nil
+	Recorder  *Recorder    // recorder of Kubernetes events about the object; nil if none are posted
 
 	// Secrets hide values of the object, of its last-handled state, and of texts about it; nil if it has none.
 	Secrets *redact.Secrets

@@ -9,30 +9,29 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// WebhooksChanged tells how the cluster reaches the admission handlers, and which of their webhooks are in the
-// cluster.
+// WebhooksChanged reports the address of the admission handlers, and the state of their webhooks in the cluster.
 type WebhooksChanged struct {
 	Client  admission.ClientConfig // empty until it is announced
 	Managed string                 // suffix of the names; empty if the operator manages no configurations
-	Session string                 // of development
+	Session string                 // id of the development session, or empty
 
-	Webhooks []admission.Webhook // of all handlers, in the order of registration
+	Webhooks []admission.Webhook // webhooks of all handlers, in order of registration
 	States   map[handlers.Family]WebhookState
 }
 
 // WebhookState is whether the webhooks of a family are in the cluster.
 type WebhookState struct {
 	State inspect.WebhookState
-	Err   error // why they are not
+	Err   error // reason why they are not installed
 }
 
-// ReviewEnded tells that a review was answered.
+// ReviewEnded reports that a review was answered.
 type ReviewEnded struct {
 	Subject  *Subject
 	Request  *admission.Request
 	Response *admission.Response
 
-	ID, Replay string // of the review, and of the one that was replayed
+	ID, Replay string // ids of the review, and of the review that it replays
 	Diff       object.Diff
 	Handlers   []ReviewedHandler
 	Began      time.Time

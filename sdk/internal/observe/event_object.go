@@ -7,11 +7,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// EventDispatched reports that the handlers of a raw event are about to be called.
+// EventDispatched reports that event handlers are about to be called.
 type EventDispatched struct {
 	Subject  *Subject
-	Cause    *handlers.Cause // of the raw event
-	Handlers *handlers.Set   // of the resource
+	Cause    *handlers.Cause // cause with the watch event
+	Handlers *handlers.Set   // handlers of the resource
 }
 
 // Planned reports the cause of a cycle and its decisions about handlers, before the cycle calls a change handler.
@@ -24,7 +24,7 @@ type Planned struct {
 
 	Cause      *handlers.Cause // nil if no handler needs one
 	Handlers   *handlers.Set   // all handlers of the resource
-	Changing   bool            // handlers of changes are interested in the object
+	Changing   bool            // change handlers select the object
 	Finalizer  bool            // the object has the operator's finalizer
 	Background Background      // the daemons and timers of the object; nil if there are none
 
@@ -58,7 +58,7 @@ type Background interface {
 // Task is the state of a daemon or timer that runs.
 type Task struct {
 	Stopping bool      // it was asked to stop
-	Due      time.Time // when its handler is called next; zero if that is not known
+	Due      time.Time // time of the next call; zero if unknown
 	Waiting  bool      // its handler is not running
 }
 
@@ -74,8 +74,8 @@ type AttemptStarted struct {
 	Subject *Subject
 	Handler *handlers.Handler
 	Retries int       // attempts before this one
-	Started time.Time // of the first attempt
-	Began   time.Time // of this attempt
+	Started time.Time // start of the first attempt
+	Began   time.Time // start of this attempt
 
 	// Exhausted means that the limits of the handler prevent the call; [AttemptEnded] follows.
 	Exhausted bool
@@ -86,8 +86,8 @@ type AttemptEnded struct {
 	Subject *Subject
 	Handler *handlers.Handler
 	Retries int           // attempts before this one
-	Started time.Time     // of the first attempt
-	Began   time.Time     // of this attempt
+	Started time.Time     // start of the first attempt
+	Began   time.Time     // start of this attempt
 	Took    time.Duration // zero with Exhausted
 
 	// Exhausted means that the handler was not called, since its limits were reached before.
@@ -97,8 +97,8 @@ type AttemptEnded struct {
 	Cancelled bool
 
 	Outcome handlers.Outcome
-	Err     error            // that the handler returned; the outcome may ignore it
-	Line    handlers.LogLine // for people
+	Err     error            // error that the handler returned; the outcome may ignore it
+	Line    handlers.LogLine // log line for people
 }
 
 // Recorded reports how far the handlers of a cause are after some of them were called. The requests that write it follow.
@@ -138,8 +138,8 @@ type Ended struct {
 	Deleted   bool          // it was the last version
 	Recovered bool          // it succeeded after failures
 	Skipped   bool          // the operator's own patch has made the version, and left nothing to do for it
-	Err       error         // why it failed; nil if it succeeded
-	RetryIn   time.Duration // until it is tried again, if it failed and was not the last version
+	Err       error         // error of the request; nil if it succeeded
+	RetryIn   time.Duration // delay before the next try; zero after success, and after the last version
 }
 
 // BackgroundStopped reports daemons and timers that are stopped while no worker processes their object.
@@ -157,13 +157,13 @@ type BackgroundStopped struct {
 type ObjectIndexed struct {
 	Subject   *Subject
 	Decisions []handlers.Decision     // about all indexing functions of the resource
-	Failures  map[string]IndexFailure // by the ids of handlers; nil if none failed
+	Failures  map[string]IndexFailure // failures by handler id; nil if none failed
 }
 
 // IndexFailure is a failure of an indexing function that keeps an object out of the index.
 type IndexFailure struct {
 	Final bool      // the handler is not called again for this object
-	Until time.Time // before which the handler is not called again
+	Until time.Time // earliest time of the next call
 }
 
 // ObjectForgotten reports that the operator has forgotten a deleted object, or an object whose resource

@@ -8,53 +8,52 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// OperatorChanged tells what the operator as a whole does from now on.
+// OperatorChanged reports the new state of the operator as a whole.
 type OperatorChanged struct {
 	State  inspect.OperatorState
-	Reason string          // why it is paused
+	Reason string          // reason of a pause
 	Pauses []inspect.Pause // the same in detail, the oldest first; must not be changed
 }
 
-// ShardsChanged tells which shards the operator handles from now on.
+// ShardsChanged reports the shards that the operator handles now.
 type ShardsChanged struct {
 	Division shards.Division
-	Own      []int // in ascending order; must not be changed
+	Own      []int // shards of this replica, in ascending order; must not be changed
 }
 
-// PeersChanged tells what is known of the operators in a peering object.
+// PeersChanged reports the operators in a peering object.
 type PeersChanged struct {
 	Peering inspect.Peering
-	Left    bool // the operator does not take part anymore
+	Left    bool // the operator has left the peering
 }
 
-// ClusterConnected tells the address of the cluster, and again after each login.
+// ClusterConnected reports the address of the cluster. It is emitted again after each login.
 type ClusterConnected struct {
 	Server string
 }
 
-// ClusterLost tells that the cluster does not answer. The next [RequestEnded] with an answer is the
-// end of that.
+// ClusterLost reports that the cluster does not answer. The next [RequestEnded] with an answer ends this state.
 type ClusterLost struct {
 	Reason string
 }
 
-// ResourcesServed tells which resources are served from now on, and which selectors have none.
+// ResourcesServed reports the served resources, and the selectors without a resource.
 type ResourcesServed struct {
 	Resolution *resources.Resolution
-	Reviewed   *resources.Resolution // of the selectors of admission handlers; nil if there are none
+	Reviewed   *resources.Resolution // resolution of the admission handlers' selectors; nil if there are none
 }
 
-// TypesCompared tells which fields of the Go types of handlers the schema of a resource does not have.
+// TypesCompared reports the fields of the handlers' Go types that the schema of a resource lacks.
 type TypesCompared struct {
 	Resource string // its key
 	Drift    []inspect.Drift
 }
 
-// StreamChanged tells about the life of a watch-stream.
+// StreamChanged reports a change of a watch stream's state.
 type StreamChanged struct {
 	Stream  resources.Scope
 	Phase   StreamPhase
-	Restart watch.Restart // with StreamRestarted
+	Restart watch.Restart // reason of the restart, with StreamRestarted
 
 	// Blocking means that all handlers wait for the stream, because its objects must be indexed.
 	Blocking bool
@@ -68,26 +67,26 @@ const (
 	StreamStarted   StreamPhase = iota // its first list begins
 	StreamListed                       // all its objects are known
 	StreamRestarted                    // it was interrupted
-	StreamStopped                      // the operator does not need it anymore
+	StreamStopped                      // the operator has closed it
 )
 
-// EventReceived tells about an event of a watch-stream, before it is queued.
+// EventReceived reports an event of a watch stream, before it is queued.
 type EventReceived struct {
 	Stream resources.Scope
 	Event  watch.Event
 }
 
-// IndexChanged tells that indices may have other contents now.
+// IndexChanged reports that indices may have changed.
 type IndexChanged struct {
 	IDs []string
 }
 
-// RequestEnded tells about each attempt of a request to the cluster.
+// RequestEnded reports an attempt of a request to the cluster.
 type RequestEnded struct {
 	Call kube.Call
 }
 
-// LoginEnded tells the outcome of all login handlers together.
+// LoginEnded reports the joint outcome of all login handlers.
 type LoginEnded struct {
 	Err error // nil if there are credentials
 }

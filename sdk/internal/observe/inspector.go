@@ -24,13 +24,13 @@ import (
 type Inspector struct {
 	hub      *inspector.Hub
 	registry *handlers.Registry
-	places   map[*handlers.Handler]int // in the hub's list
+	places   map[*handlers.Handler]int // index of a handler in the hub's list
 	indices  inspectedIndices
 	objects  inspectedObjects
 
 	mu      sync.Mutex
 	served  inspect.Served
-	drift   map[string][]inspect.Drift    // by the keys of resources
+	drift   map[string][]inspect.Drift    // drift by the key of the resource
 	busy    map[inspect.Ref]struct{}      // objects that are not settled
 	pending map[resources.Scope]struct{}  // streams whose first list is not complete
 	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet
@@ -84,7 +84,7 @@ func NewInspector(options InspectorOptions) *Inspector {
 	return i
 }
 
-// operatorIdentity tells an operator without an identity from others of the same program.
+// operatorIdentity returns an id that distinguishes operators of the same program without a configured identity.
 func operatorIdentity() string {
 	user, host := os.Getenv("USER"), "localhost"
 	if name, err := os.Hostname(); err == nil {

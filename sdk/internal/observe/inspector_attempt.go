@@ -144,7 +144,7 @@ func isUnfinished(err error) bool {
 	return errors.As(err, &children)
 }
 
-// recorded takes over what the object says about its handlers from now on. New sub-handlers are listed behind their parent.
+// recorded applies the handlers' new records on the object. New sub-handlers are listed after their parent.
 func (o *shown) recorded(e Recorded) {
 	at := -1
 	if e.Parent != "" {

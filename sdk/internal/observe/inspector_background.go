@@ -21,7 +21,7 @@ func (o *shown) showBackground(e Planned) {
 	o.Handlers = append(slices.DeleteFunc(o.Handlers, isBackground), states...)
 }
 
-// showTask shows what a daemon or timer does if it runs, or what keeps it from running.
+// showTask shows the state of a daemon or timer, or the reason why it does not run.
 func showTask(s *inspect.HandlerState, d handlers.Decision, background Background, deleting bool) {
 	var task Task
 	var runs, retired bool
@@ -37,7 +37,7 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 			return // it waits for its retry, or its last patch is being sent
 		}
 		if s.State != runningPhase(d.Handler) || task.Waiting {
-			s.Next = task.Due // else it takes a step: what is known of the next call stays
+			s.Next = task.Due // during a step, the known time of the next call stays
 		}
 		s.State = runningPhase(d.Handler)
 		if task.Waiting && !called && d.Handler.Family == handlers.Daemon {

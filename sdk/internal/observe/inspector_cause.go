@@ -15,7 +15,7 @@ import (
 // maxHistory is how many earlier causes are kept for each object.
 const maxHistory = 8
 
-// dispatched shows the decisions about the handlers of a raw event, ahead of their calls.
+// dispatched shows the decisions about event handlers, before their calls.
 func (o *shown) dispatched(e EventDispatched) {
 	for _, d := range e.Handlers.Explain(handlers.Watching, e.Cause) {
 		s := o.decided(d.Handler, e.Handlers)
@@ -74,7 +74,7 @@ func (o *shown) showCause(e Planned) {
 		// Nothing happened since the operator started, or it was undone before it was handled.
 		o.replaceCause(idleCause(e))
 	default:
-		// What was handled last remains to be shown.
+		// Keep showing the last handled cause.
 		o.showBackground(e)
 		return
 	}
@@ -134,7 +134,7 @@ func (o *shown) showFailures(e Planned) {
 	}
 }
 
-// resumesNothing reports whether the object is as it was left, and no handler of resuming matches it.
+// resumesNothing reports whether the object equals its diff base, and no resume handler matches it.
 func (e *Planned) resumesNothing() bool {
 	return e.Cause.Reason == handlers.ReasonResume && len(e.Handlers.Selected(handlers.Changing, e.Cause)) == 0
 }
@@ -154,7 +154,7 @@ func (o *shown) begin(e Planned) {
 	})
 }
 
-// replaceCause makes a cause the current one, and moves the former one into the history.
+// replaceCause makes a cause the current one, and moves the previous cause into the history.
 func (o *shown) replaceCause(cause *inspect.Cause) {
 	if before := o.Cause; before != nil {
 		cause.LastHandled = before.LastHandled
@@ -169,7 +169,7 @@ func (o *shown) replaceCause(cause *inspect.Cause) {
 	o.Handlers = slices.DeleteFunc(o.Handlers, func(h inspect.HandlerState) bool { return h.Kind == inspect.KindSub })
 	for i, h := range o.Handlers {
 		if groupOf(h) == handlers.Changing {
-			// Its former outcome is in the history and must not look like a present failure.
+			// The outcome of the previous cause is in the history and must not look like a present failure.
 			o.Handlers[i] = inspect.HandlerState{ID: h.ID, Kind: h.Kind, Kinds: h.Kinds}
 		}
 	}
@@ -194,8 +194,8 @@ func (o *shown) remember(cause *inspect.Cause, supersededAt string) {
 	o.History = history[:min(len(history), maxHistory)]
 }
 
-// decide lists all handlers with the decision about each: selected handlers of changes come first,
-// with their sub-handlers, and what does not depend on the cause comes last.
+// decide lists all handlers with the decision about each: selected change handlers come first, with their
+// sub-handlers, and handlers that do not depend on the cause come last.
 func (o *shown) decide(e Planned) {
 	var selected, others []inspect.HandlerState
 	decisions := e.Handlers.Explain(handlers.Changing, e.Cause)

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// inspectedIndices is what the inspector shows of the operator's indices.
+// inspectedIndices are the operator's indices as the inspector shows them.
 type inspectedIndices struct {
 	indices *index.Indices
 	fillers []*handlers.Handler // the indexing functions

@@ -142,7 +142,7 @@ func isOrphan(h inspect.HandlerState) bool { return h.State == inspect.PhaseUnkn
 
 func groupOf(h inspect.HandlerState) handlers.Group { return handlers.Family(h.Kind).Group() }
 
-// showRecord shows what the object itself says about a handler.
+// showRecord shows a handler's record on the object.
 func showRecord(s *inspect.HandlerState, record state.Record, secrets *redact.Secrets) {
 	s.Started, s.Attempt = record.Started, record.Retries
 	switch {

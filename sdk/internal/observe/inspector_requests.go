@@ -21,8 +21,8 @@ func (i *Inspector) countRequest(call kube.Call) {
 	})
 }
 
-// shownRequestError returns the error of a request if it can be shown: what is wrong with an object may have values
-// of it, which may be secret.
+// shownRequestError returns the error of a request if it can be shown. An error about an invalid object may quote its
+// values, which may be secret.
 func shownRequestError(call kube.Call) error {
 	if call.Err == nil || call.Status == 0 || IsRefused(call) {
 		return call.Err

@@ -73,7 +73,7 @@ func (i *Inspector) streamChanged(e StreamChanged) {
 	}
 }
 
-// streamListed notes that a stream need not be waited for. The lock is held.
+// streamListed records that a stream has listed its objects, or never will. The lock is held.
 func (i *Inspector) streamListed(stream resources.Scope) {
 	if _, pending := i.pending[stream]; pending {
 		delete(i.pending, stream)
@@ -106,7 +106,7 @@ func (i *Inspector) put(o inspect.Object) {
 	i.publishSettled()
 }
 
-// drop publishes that an object is gone, or not served anymore.
+// drop publishes that an object was deleted, or is no longer served.
 func (i *Inspector) drop(ref inspect.Ref) {
 	i.hub.DropObject(ref)
 	i.mu.Lock()

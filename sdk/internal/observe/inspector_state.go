@@ -72,8 +72,8 @@ func isFailing(h inspect.HandlerState) bool {
 // isHeld reports whether the object is being deleted and waits for the operator.
 func (o *shown) isHeld() bool { return !o.deleting.IsZero() && o.Finalizer }
 
-// isStuck reports whether the deletion waits for the operator, and is not going to end soon: somebody
-// should have a look. An object that is kept because its deletion has failed is not stuck, but failed.
+// isStuck reports whether the deletion waits for the operator and will not end soon without help. An object whose
+// delete handler failed is failed instead.
 func (o *shown) isStuck(now time.Time) bool {
 	if !o.isHeld() || o.isKept() {
 		return false

@@ -72,7 +72,7 @@ type EventSource struct {
 	Component string `json:"component"`
 }
 
-// EventContent is what an event says, and when.
+// EventContent is the content of a Kubernetes event.
 type EventContent struct {
 	Type    string
 	Reason  string
@@ -125,14 +125,14 @@ func EventsResource() *resources.Resource {
 }
 
 const (
-	maxMessage = 1024 // in bytes, although the API speaks of characters
+	maxMessage = 1024 // limit in bytes; the API's limit is in characters
 	ellipsis   = "..."
 	headLength = maxMessage/2 - len(ellipsis)/2
 	tailLength = maxMessage - headLength - len(ellipsis)
 )
 
-// CutMessage shortens a message to the limit of the API. It cuts out the middle: the beginning says what
-// the message is about, and the end of an error is often its cause.
+// CutMessage shortens a message to the limit of the API. It cuts out the middle, because the beginning names the
+// subject, and the end of an error is often its cause.
 func CutMessage(message string) string {
 	if len(message) <= maxMessage {
 		return message

@@ -14,7 +14,7 @@ func WithLazyAttrs(to slog.Handler, attrs func() []slog.Attr) slog.Handler {
 
 type lazy struct {
 	to     slog.Handler
-	parent *lazy // whose attributes precede; nil if there are none
+	parent *lazy // logger whose attributes precede; nil if there are none
 	attrs  func() []slog.Attr
 
 	once sync.Once

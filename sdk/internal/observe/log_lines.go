@@ -18,17 +18,17 @@ import (
 // LogLines is a subscriber that writes a log line about most events. What Python operators log too
 // has the same text.
 type LogLines struct {
-	ctx     context.Context // with values for the handlers of slog
+	ctx     context.Context // context with values for the slog handlers
 	logger  *slog.Logger
 	streams *slog.Logger
 	clients *slog.Logger // nil if requests are not logged
 
 	mu      sync.Mutex
-	orphans map[string]bool // that were logged
+	orphans map[string]bool // logged orphans
 }
 
-// NewLogLines returns a subscriber that logs to the logger, or to that of the event's subject. The
-// handlers of slog are given the context. Each request to the cluster is logged only on demand.
+// NewLogLines returns a subscriber that logs to the logger of the event's subject, or else to logger. It passes ctx
+// to the slog handlers. Requests to the cluster are logged only if requests is true.
 func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLines {
 	l := &LogLines{
 		ctx: ctx, logger: logger, streams: logger.With(NameKey, "kopf.watching"), orphans: map[string]bool{},
@@ -259,7 +259,7 @@ func (l *LogLines) streamChanged(e StreamChanged) {
 	}
 }
 
-// streamRestarted logs what is usual at a low level.
+// streamRestarted logs the restart of a stream; common reasons at a low level.
 func (l *LogLines) streamRestarted(e StreamChanged) {
 	restart := e.Restart
 	switch restart.Reason {

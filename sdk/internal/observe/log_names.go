@@ -1,11 +1,11 @@
 package observe
 
-// EventKey is the key of the attribute that names what a log line is about. Unlike the texts, the
-// names are stable. JSON has the attribute; the text formats leave it out.
+// EventKey is the key of the attribute with the name of a log line's event. Unlike the messages, the names are
+// stable. JSON has the attribute; the text formats leave it out.
 const EventKey = "event"
 
-// LogName is a value of [EventKey]: logger.Info(text, observe.EventKey, observe.LogLoginStarted).
-// It is a type of its own so that attributes of users with the same key stay what they are.
+// LogName is a value of [EventKey]: logger.Info(text, observe.EventKey, observe.LogLoginStarted). It is a separate
+// type, so that a user's attribute with the same key is left unchanged.
 type LogName string
 
 // The names of what log lines are about. docs/logging.md says what each means.

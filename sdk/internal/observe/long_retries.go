@@ -13,7 +13,7 @@ const longRetry = time.Hour
 // LongRetries is a subscriber that logs once for each handler of an object that it has been retried for long. The
 // progress on objects says since when, so that restarts of the operator do not matter.
 type LongRetries struct {
-	some atomic.Bool // whether any are known
+	some atomic.Bool // any retries are known
 
 	mu    sync.Mutex
 	known map[*Identity]map[string]bool // ids of handlers

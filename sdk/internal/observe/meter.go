@@ -37,7 +37,7 @@ type Meter interface {
 
 // MeteredHandler identifies a handler.
 type MeteredHandler struct {
-	ID   string // of the parent for sub-handlers
+	ID   string // handler id; the parent's id for sub-handlers
 	Kind string // the family
 }
 
@@ -66,7 +66,7 @@ const (
 
 // MeterState is the state of an operator at a moment.
 type MeterState struct {
-	Objects  int // that the operator remembers
+	Objects  int // number of objects that the operator remembers
 	Retrying int // handlers that wait for a retry, of all objects
 
 	// Objects in the queue, with a running worker, and with a delay.
@@ -75,7 +75,7 @@ type MeterState struct {
 	Daemons, Timers int
 	Paused          bool
 
-	Shards                                     int // whose objects the replica handles
+	Shards                                     int // number of shards that the replica handles
 	ShardsAcquired, ShardsReleased, ShardsLost int // counts of their leases
 
 	Leads                    bool // this replica was elected

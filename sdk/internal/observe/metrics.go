@@ -14,16 +14,16 @@ type Metrics struct {
 	handlers []*handlers.Handler
 
 	mu      sync.Mutex
-	objects map[*Identity]meteredObject // of those with something left to do
+	objects map[*Identity]meteredObject // objects with handlers still to call
 }
 
-// meteredObject is what is counted of one object.
+// meteredObject is the contribution of one object to the counts.
 type meteredObject struct {
-	cause    handlers.Reason // that was counted; empty if there is none
+	cause    handlers.Reason // counted cause; empty if there is none
 	retrying int             // handlers that will be retried
 }
 
-// NewMetrics returns a subscriber for a meter. The handlers are those of the operator.
+// NewMetrics returns a subscriber for a meter, with the operator's handlers.
 func NewMetrics(meter Meter, handlers []*handlers.Handler) *Metrics {
 	return &Metrics{meter: meter, handlers: handlers, objects: map[*Identity]meteredObject{}}
 }
@@ -60,7 +60,7 @@ func (m *Metrics) Kinds() []Kind {
 	}
 }
 
-// eventLabels are the types of raw events as labels.
+// eventLabels are the types of watch events as labels.
 var eventLabels = map[string]string{
 	watch.Listed: "listed", watch.Added: "added", watch.Modified: "modified", watch.Deleted: "deleted",
 }
@@ -156,7 +156,7 @@ func (m *Metrics) label(h *handlers.Handler) MeteredHandler {
 	return label
 }
 
-// meteredOutcome returns what an attempt led to.
+// meteredOutcome returns the outcome of an attempt.
 func meteredOutcome(e AttemptEnded) MeteredOutcome {
 	switch out := e.Outcome; {
 	case !out.Final && isUnfinished(e.Err):

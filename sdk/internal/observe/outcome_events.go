@@ -6,10 +6,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// OutcomeEvents is a subscriber that posts Kubernetes events about failures and temporary errors of handlers. Successes
-// are not posted, since each would cost a request, nor is anything about handlers of raw events, which
-// can be very many. It is not for operators that post all log lines
-// about objects: these include the outcomes.
+// OutcomeEvents is a subscriber that posts Kubernetes events about failures and temporary errors of handlers. It does
+// not post successes, since each would cost a request, nor anything about event handlers, which may be called very
+// often. It is not used if the operator posts all log lines about objects, because the lines include the outcomes.
 type OutcomeEvents struct{}
 
 // Kinds implements [Subscriber].

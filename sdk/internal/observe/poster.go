@@ -20,26 +20,26 @@ const (
 type PosterOptions struct {
 	Client *kube.Client
 
-	Namespace  string // of events about cluster-scoped objects; defaults to "default"
+	Namespace  string // namespace of events about cluster-scoped objects; defaults to "default"
 	Component  string // the reporting component; defaults to "kopf"
 	Instance   string // the reporting instance; defaults to "dev"
-	NamePrefix string // of the names of events; defaults to "kopf-event-"
+	NamePrefix string // beginning of the events' names; defaults to "kopf-event-"
 
-	QueueLimit int           // how many events wait at most; defaults to 1000
-	Window     time.Duration // how long after its last occurrence an event counts as repeated; defaults to 10m
-	Burst      int           // how many requests one object can have at once; defaults to 25
-	Refill     time.Duration // how long it takes until one more is allowed; defaults to 10s
+	QueueLimit int           // maximum number of waiting events; defaults to 1000
+	Window     time.Duration // time after its last occurrence during which an event counts as repeated; defaults to 10m
+	Burst      int           // maximum number of requests of one object at once; defaults to 25
+	Refill     time.Duration // time until one more request is allowed; defaults to 10s
 
-	Logger *slog.Logger // for failures and drops; nil discards them
+	Logger *slog.Logger // logs failures and drops; nil discards them
 }
 
 // PosterStats counts events since the start.
 type PosterStats struct {
-	Queued   int // at the moment
-	Posted   int // as new events
-	Repeated int // as repetitions of events that were posted before
-	Failed   int // that the API server did not accept
-	Dropped  int // that were never sent
+	Queued   int // number that waits now
+	Posted   int // number posted as new events
+	Repeated int // number posted as repetitions of earlier events
+	Failed   int // number that the API server rejected
+	Dropped  int // number that was never sent
 }
 
 // Poster posts Kubernetes events while [Poster.Run] runs. It is safe for concurrent use.
@@ -68,8 +68,8 @@ type series struct {
 	pending     int // occurrences that are not sent yet
 	queued      bool
 
-	name, namespace string // of the posted event; no name before that
-	count           int    // that it has
+	name, namespace string // name and namespace of the posted event; empty before it is posted
+	count           int    // count in the posted event
 }
 
 // NewPoster returns a poster.

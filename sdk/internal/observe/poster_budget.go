@@ -7,7 +7,7 @@ type budget struct {
 	burst  int
 	refill time.Duration
 	left   int
-	since  time.Time // of the last refill
+	since  time.Time // time of the last refill
 }
 
 // take takes one request, and reports whether there was one left.

@@ -20,7 +20,7 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// Run posts events until the context ends, and for one more second what is queued then.
+// Run posts events until the context ends, and then the queued events for up to one more second.
 func (p *Poster) Run(ctx context.Context) {
 	// The end of the context does not interrupt a request: the event may be posted already.
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -52,7 +52,7 @@ func (p *Poster) drain(ctx, sending context.Context) {
 	}
 }
 
-// occurrence is what is posted about a series in one request.
+// occurrence is the part of a series that is posted in one request.
 type occurrence struct {
 	times       int
 	first, last time.Time
@@ -138,7 +138,7 @@ func (p *Poster) countUp(ctx context.Context, s *series, o occurrence) error {
 	return err
 }
 
-// done counts what was sent.
+// done counts the sent occurrences.
 func (p *Poster) done(s *series, o occurrence, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

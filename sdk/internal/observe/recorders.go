@@ -30,8 +30,8 @@ type posting struct {
 // NewRecorders returns recorders that keep events until [Recorders.Start].
 func NewRecorders(now func() time.Time) *Recorders { return &Recorders{now: now} }
 
-// Start posts what was kept, and from now on everything at once. The poster is nil if no events
-// must be posted. Start returns how many events were dropped since there were too many.
+// Start posts the kept events; later events are posted at once. The poster is nil if no events are to be posted.
+// Start returns the number of events that were dropped because there were too many.
 func (r *Recorders) Start(poster *Poster, level slog.Level) (dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

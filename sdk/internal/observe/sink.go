@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Subscriber is told of events. It is called by the goroutine in which the event happened, must
-// return at once, and must be safe for concurrent use.
+// Subscriber receives events. It is called by the goroutine that emits the event, must return at once, and must be
+// safe for concurrent use.
 type Subscriber interface {
-	// Kinds returns the kinds of events that the subscriber is told of. It is called once.
+	// Kinds returns the kinds of events that the subscriber receives. It is called once.
 	Kinds() []Kind
 
 	// Receive takes one event of these kinds.
@@ -19,14 +19,14 @@ type Subscriber interface {
 // Sink passes events on to its subscribers, in the order in which they subscribed. The zero value
 // has no subscribers; a nil sink never has any. It is safe for concurrent use.
 type Sink struct {
-	mu     sync.Mutex // for changes of the routes
+	mu     sync.Mutex // held while the routes change
 	routes atomic.Pointer[[kindCount][]Subscriber]
 }
 
 // Subscribe adds a subscriber.
 func (s *Sink) Subscribe(subscriber Subscriber) { s.replace(nil, subscriber) }
 
-// replace lets a subscriber take the place of another. If it is nil, the other one is removed.
+// replace replaces the subscriber old by with. If with is nil, it removes old.
 func (s *Sink) replace(old, with Subscriber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +45,8 @@ func (s *Sink) replace(old, with Subscriber) {
 	s.routes.Store(&routes)
 }
 
-// Wants reports whether any subscriber is told of a kind of events. It is for events with fields
-// that are costly to fill in; others are passed to [Tell] as they are.
+// Wants reports whether any subscriber receives a kind of events. Callers check it before they fill in costly fields;
+// other events are passed to [Tell] without a check.
 func (s *Sink) Wants(kind Kind) bool { return len(s.subscribers(kind)) > 0 }
 
 func (s *Sink) subscribers(kind Kind) []Subscriber {
@@ -60,8 +60,7 @@ func (s *Sink) subscribers(kind Kind) []Subscriber {
 	return routes[kind]
 }
 
-// Tell passes an event on to the subscribers of its kind. An event that has no subscribers costs
-// a check, and nothing is allocated for it.
+// Tell emits an event to the subscribers of its kind. Without subscribers, an event costs a check and no allocation.
 func Tell[E Event](s *Sink, event E) {
 	subscribers := s.subscribers(event.Kind())
 	if len(subscribers) == 0 {

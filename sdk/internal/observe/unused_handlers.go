@@ -22,7 +22,7 @@ type UnusedHandlers struct {
 	left atomic.Int32 // number of causes to examine
 }
 
-// use is what is known of a handler.
+// use records the calls of a handler, and the objects that its filters rejected.
 type use struct {
 	called atomic.Bool
 	kept   atomic.Int32 // number of objects that a filter kept out

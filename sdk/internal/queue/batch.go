@@ -10,8 +10,8 @@ type Batch struct {
 	// kept for the resource.
 	Events []watch.Event
 
-	// Newest is the last of the events. If there are none, the object is processed again, and Newest
-	// is that of the previous batch. The processor may replace it by a newer version.
+	// Newest is the last of the events. Without events, the object is processed again, with the Newest of the
+	// previous batch. The processor may replace it by a newer version.
 	Newest watch.Event
 
 	// Listed reports whether any event since the previous batch was of a list, even if it was not

@@ -12,9 +12,9 @@ type state int
 
 const (
 	idle    state = iota // about to change its state, or to be dropped
-	ready                // in the ready list
+	ready                // is in the list of ready entries
 	running              // being processed
-	waiting              // for the delay of a [Next]
+	waiting              // the delay of a [Next] is running
 	held                 // behind a closed gate
 )
 
@@ -26,20 +26,20 @@ type entry struct {
 	listed   bool          // one of them was of a listing
 	complete uint64        // the greatest [watch.Event.Complete] of them
 
-	newest   watch.Event // the version being processed, or to be processed again; else none
+	newest   watch.Event // version being processed, or to be processed again; else none
 	bodiless bool        // it has only the identity of the object
 	again    bool        // process it even without events
 
 	between []func(context.Context) // called before the next processing: see [Queue.Between]
 
-	scheduled *Next     // whose delay is running
-	end       time.Time // of the delay
+	scheduled *Next     // the [Next] whose delay is running
+	end       time.Time // end of the delay
 	timer     *time.Timer
-	kept      *Next // scheduled again after what is between, unless there is something else to do; else nil
+	kept      *Next // the [Next] to schedule again after the functions in between, unless there are events; else nil
 
 	gate *Gate // holds the object while closed; nil if there is none
 
-	next *entry // in the ready list
+	next *entry // next entry in the ready list
 }
 
 // fold adds an event.

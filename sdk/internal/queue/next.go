@@ -44,8 +44,8 @@ func (q *Queue) Again(resource string, event watch.Event) {
 	}
 }
 
-// Between calls a function while the object is not being processed: at once, or after the present processing.
-// What is queued or scheduled for the object comes after it. It returns false if the queue is stopped, and does
+// Between calls a function while the object is not being processed: at once, or after the present processing. Queued
+// or scheduled processing of the object comes after the function. It returns false if the queue is stopped, and does
 // not call the function if the queue stops before its turn.
 func (q *Queue) Between(key Key, do func(ctx context.Context)) bool {
 	q.mu.Lock()
@@ -72,7 +72,7 @@ func (q *Queue) Between(key Key, do func(ctx context.Context)) bool {
 	return true
 }
 
-// schedule starts the timer of what is next for an object.
+// schedule starts the timer of an object's next processing.
 func (q *Queue) schedule(e *entry, next *Next) {
 	e.state, e.scheduled, e.end = waiting, next, time.Now().Add(next.After)
 	q.waiting++

@@ -61,7 +61,7 @@ type Queue struct {
 	entries map[Key]*entry
 	ready   fifo
 	scaling scaling
-	idle    []*worker // that wait for ready objects
+	idle    []*worker // workers that wait for ready objects
 	waiting int
 }
 
@@ -106,7 +106,7 @@ func (q *Queue) put(gate *Gate, resource string, event watch.Event) {
 	}
 }
 
-// Drop drops what is queued or scheduled for some objects. It does not interrupt processing.
+// Drop drops the queued and scheduled processing of some objects. It does not interrupt processing.
 func (q *Queue) Drop(match func(Key) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

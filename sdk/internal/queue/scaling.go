@@ -7,8 +7,8 @@ import "time"
 // once and each takes a moment, a worker for each would only cost memory: more requests at a time do
 // not make the cluster faster, but slower.
 //
-// So the number of counted workers is limited. A worker is not counted anymore, and lets another one
-// start, when it has finished, when it announced a long wait, or when it is stuck:
+// So the number of counted workers is limited. A worker stops being counted when it has finished, when it announced a
+// long wait, or when it is stuck; then a new worker can start. Stuck means:
 //
 //   - in a request to the cluster, after slowRequest;
 //   - elsewhere, hence in a handler, after stuckAfter, and after several times the average of the
@@ -31,14 +31,14 @@ const (
 // scaling decides how many workers there are. It is guarded by the lock of the queue.
 type scaling struct {
 	running  int // workers
-	starting int // of them, those that have not taken an object yet
-	counted  int // of them, the counted ones
+	starting int // workers that have not taken an object yet
+	counted  int // counted workers
 
 	oldest, newest *worker // counted, in the order in which they began
 
 	completed int     // since the last tick
-	rate      float64 // of completions, in a tick
-	idleTicks int     // without any completion
+	rate      float64 // completions per tick
+	idleTicks int     // consecutive ticks without a completion
 	timer     *time.Timer
 	ticking   bool
 }
@@ -55,7 +55,7 @@ func (s *scaling) add(w *worker, now time.Time) {
 	s.counted++
 }
 
-// release lets another worker start in place of this one.
+// release stops counting a worker, so that another worker can start.
 func (s *scaling) release(w *worker) {
 	if !w.counted {
 		return
@@ -82,7 +82,7 @@ func (s *scaling) finished(w *worker) {
 	s.completed++
 }
 
-// watch starts the ticks, which go on while objects are ready.
+// watch starts the ticks, which continue while objects are ready.
 func (s *scaling) watch(tick func()) {
 	if s.ticking {
 		return

@@ -21,9 +21,8 @@ func (e *AbandonedError) Error() string {
 	return fmt.Sprintf("%d objects are still being processed after cancellation: %s", len(e.Keys), strings.Join(names, ", "))
 }
 
-// Stop stops the queue. It drops what is queued, and waits for objects that are being processed: for
-// the exit timeout, and then for a moment with their context cancelled. It returns an
-// [AbandonedError] if some are not finished by then.
+// Stop stops the queue. It drops queued objects, and waits for running processing: for the exit timeout, and then for
+// a moment with a cancelled context. It returns an [AbandonedError] if any processing still runs then.
 func (q *Queue) Stop() error {
 	q.mu.Lock()
 	q.stopped = true

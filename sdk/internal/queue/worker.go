@@ -17,7 +17,7 @@ const maxIdle = 32
 type worker struct {
 	prev, next *worker // among the counted ones
 	counted    bool
-	began      time.Time     // of the present object
+	began      time.Time     // start of the processing of the current object
 	requests   atomic.Int32  // present requests to the cluster
 	wake       chan struct{} // receives if there are ready objects again; closes when the queue stops
 }

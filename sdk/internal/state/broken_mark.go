@@ -22,10 +22,10 @@ const (
 // because people or other programs have changed it.
 type BrokenMark struct {
 	What string      // "the progress of handler \"fn\""
-	Path object.Path // of the annotation or the field
-	Err  error       // of the decoding
+	Path object.Path // path of the annotation or the field
+	Err  error       // error of the decoding
 
-	prefix, name string // of the annotation in which it is set aside
+	prefix, name string // prefix and name of the annotation that keeps the broken value
 }
 
 // brokenAnnotation returns the error of an annotation below a prefix.
@@ -57,9 +57,9 @@ func (m *BrokenMark) Where() string {
 // Aside returns the name of the annotation that [BrokenMark.SetAside] writes.
 func (m *BrokenMark) Aside() string { return shortenV2(m.prefix, asideName+m.name) }
 
-// SetAside adds to the patch that the broken text moves to an annotation of its own, which is no part of the
-// essence. At most the first [MaxAside] bytes of it are kept. What the patch stores in its
-// place stays in the patch.
+// SetAside adds to the patch that the broken value moves to a separate annotation, which is no part of the essence.
+// At most the first [MaxAside] bytes of the value are kept. If the patch already replaces the value, the replacement
+// stays.
 func (m *BrokenMark) SetAside(obj map[string]any, p *patch.Patch) {
 	value, exists := object.Lookup(obj, m.Path)
 	if !exists {

@@ -10,8 +10,8 @@ import (
 
 // DiffBaseStorage stores the essence of objects as last handled. It is safe for concurrent use.
 type DiffBaseStorage interface {
-	// Essence returns the part of an object whose changes count, with the extra fields that handlers ask
-	// for, and without what the storage itself stores there. It may share values with the object.
+	// Essence returns the part of an object whose changes count, with the extra fields that handlers need, and
+	// without the storage's own records. It may share values with the object.
 	Essence(object map[string]any, extra []object.Path) map[string]any
 
 	// Fetch returns the essence of an object as last handled; nil if there is none.

@@ -5,11 +5,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// MultiDiffBase stores the essence in several storages, for moving from one to another: it writes to
-// all of them, and reads from the first one that has an essence.
+// MultiDiffBase stores the essence in several storages, for a migration: it writes to all storages, and reads from
+// the first storage with an essence.
 type MultiDiffBase []DiffBaseStorage
 
-// Essence implements [DiffBaseStorage]. Each storage removes what it stores.
+// Essence implements [DiffBaseStorage]. Each storage removes its own records.
 func (m MultiDiffBase) Essence(object map[string]any, extra []object.Path) map[string]any {
 	out := BuildEssence(object, extra, nil)
 	for _, storage := range m {

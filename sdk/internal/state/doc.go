@@ -1,5 +1,5 @@
-// Package state reads and writes what the operator stores on objects, so that it survives restarts
-// and the next operator understands it: pure functions of decoded objects and patches.
+// Package state reads and writes the operator's records on objects, which survive restarts and which the next
+// operator understands: pure functions of decoded objects and patches.
 //
 //   - The finalizer keeps an object in the cluster until its handlers are done: [AddFinalizer].
 //   - The essence is the part of an object whose changes count: the fields that people and

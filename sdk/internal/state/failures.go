@@ -19,8 +19,8 @@ type Failure struct {
 	Handler string    // id of the handler
 	Parent  string    // id of the top-level handler of a sub-handler; else empty
 	Purpose string    // reason for which the handler was called
-	Started time.Time // when the handler was first selected
-	Stopped time.Time // when it failed
+	Started time.Time // time when the handler was first selected
+	Stopped time.Time // time of the failure
 	Retries int       // number of calls
 	Message string    // the error
 
@@ -100,9 +100,9 @@ func prefixOf(storage ProgressStorage) string {
 	return ""
 }
 
-// Read returns the failures on an object of the given handlers and their sub-handlers, sorted by the
-// handlers' ids. It ignores those of other operators, those that Kubernetes copied from an owner, and
-// texts that are no failures.
+// Read returns the failures on an object of the given handlers and their sub-handlers, sorted by the handlers' ids.
+// It ignores failures of other operators, failures that Kubernetes copied from an owner, and strings that are no
+// failures.
 func (s Failures) Read(obj map[string]any, ids []string) []Failure {
 	var found []Failure
 	for key, stored := range object.Annotations(obj) {

@@ -13,13 +13,12 @@ import (
 // Progress is the progress of the handlers of one object in one cycle. It is immutable: the methods
 // that change it return a new one.
 //
-// A cycle has these steps: [ReadProgress] with all handlers of the resource; [Progress.WithPurpose]
-// with the reason; [Progress.WithHandlers] with the handlers that this reason selects. Other handlers
-// with records are passive: they do not run and do not keep the cycle from being done, but they are
-// counted, and purged at its end. If [Progress.Extras] returns any, this cause supersedes an
-// unfinished one. The handlers that are due are called; their outcomes go to
-// [Progress.WithOutcomes]; [Progress.Store] writes what has changed. When [Progress.Done],
-// [Progress.Purge] removes all records; until then, [Progress.Delays] returns when to come back.
+// A cycle has these steps: [ReadProgress] with all handlers of the resource; [Progress.WithPurpose] with the reason;
+// [Progress.WithHandlers] with the handlers that this reason selects. Other handlers with records are passive: they
+// do not run and do not keep the cycle from being done, but they are counted, and purged at its end. If
+// [Progress.Extras] returns any, this cause supersedes an unfinished one. The handlers that are due are called; their
+// outcomes go to [Progress.WithOutcomes]; [Progress.Store] writes the changes. When [Progress.Done], [Progress.Purge]
+// removes all records; until then, [Progress.Delays] returns when to come back.
 //
 // Sub-handlers take the same steps within the call of their parent: ReadProgress with their ids, the
 // purpose of the parent, their own outcomes, and Store. The outcome of the parent must list all
@@ -82,8 +81,8 @@ func ReadProgress(object map[string]any, storage ProgressStorage, ids []string, 
 	return s, nil
 }
 
-// WithPurpose sets the reason of the cycle. It also sets it for the named handlers, whose records are
-// taken over from the cause in which they were made.
+// WithPurpose sets the reason of the cycle. It also sets the reason of the named handlers, whose records this cause
+// adopts from an earlier cause.
 func (s Progress) WithPurpose(purpose string, ids ...string) Progress {
 	s = s.clone()
 	s.purpose = purpose

@@ -10,7 +10,7 @@ import (
 
 // Orphan is a record of a handler that the operator does not have.
 type Orphan struct {
-	ID        string // of the handler, as far as the stored name tells
+	ID        string // id of the handler, as far as the stored name has it
 	Shortened bool   // the id was too long for a name: only its beginning is left, and a hash
 	Record    Record
 }
@@ -96,7 +96,7 @@ func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan
 	return found
 }
 
-// shortened reports whether a name looks like that of an id that was too long.
+// shortened reports whether a name looks like the name of an id that was too long.
 func (s *AnnotationsProgress) shortened(name string) bool {
 	const hash = 7 // at most, with the dash
 	hashed := len(name) - strings.LastIndexByte(name, '-')

@@ -12,13 +12,13 @@ import (
 // Record is the stored progress of one handler of one object. Times have a precision of microseconds;
 // zero means never.
 type Record struct {
-	Started time.Time // when the handler was first selected
-	Stopped time.Time // when it succeeded or failed permanently
+	Started time.Time // time when the handler was first selected
+	Stopped time.Time // time of success or permanent failure; zero until then
 	Delayed time.Time // earliest time of the next call
 	Purpose string    // reason for which it is called, such as "create"; empty if unknown
 	Retries int       // number of calls so far
-	Success bool      // whether it has succeeded
-	Failure bool      // whether it has failed permanently
+	Success bool      // the handler succeeded
+	Failure bool      // the handler failed permanently
 	Message string    // the last error
 	Subrefs []string  // ids of sub-handlers of all levels
 }

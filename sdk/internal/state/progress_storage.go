@@ -23,8 +23,7 @@ type ProgressStorage interface {
 	// Touch changes the object in a way that only causes a watch event. The empty value undoes it.
 	Touch(object map[string]any, value string, p *patch.Patch) error
 
-	// Clear returns the essence without what the storage stores on the object, or the essence itself if
-	// nothing changes.
+	// Clear returns the essence without the storage's own records, or the essence itself if it has none.
 	Clear(essence map[string]any) map[string]any
 }
 
@@ -100,8 +99,8 @@ func (s *StatusProgress) Clear(e map[string]any) map[string]any {
 	return WithoutEmpty(object.Without(e, s.Field))
 }
 
-// MultiProgress stores the records in several storages, for moving from one to another: it writes to
-// all of them, and reads from the first one that has a record.
+// MultiProgress stores the records in several storages, for a migration: it writes to all storages, and reads from
+// the first storage with a record.
 type MultiProgress []ProgressStorage
 
 // NewSmartProgress returns the default storage: annotations, and the status for records of older

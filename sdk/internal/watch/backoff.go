@@ -18,8 +18,8 @@ type backoff struct {
 	restarted func(Restart) // optional
 
 	mu       sync.Mutex
-	failures int       // in a row
-	next     time.Time // of the next attempt
+	failures int       // number of failures in a row
+	next     time.Time // time of the next attempt
 	stopped  bool
 }
 

@@ -115,7 +115,7 @@ func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 	}
 }
 
-// narrow adds to a request what the objects have in common.
+// narrow adds the stream's selectors to a request.
 func (l *listWatcher) narrow(options *kube.ListOptions) {
 	options.KeepManagedFields = l.options.KeepManagedFields
 	options.LabelSelector, options.Keep = l.options.LabelSelector, l.options.Keep

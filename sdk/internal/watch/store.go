@@ -21,7 +21,7 @@ type store struct {
 	known    knownObjects
 	versions versions
 
-	stale     func(what string, err error) // called for what is dropped because it is outdated
+	stale     func(what string, err error) // called for each dropped outdated version
 	staleList func(error)
 	restored  func(bool) bool // returns whether the server has lost its newer state, and sets it
 }
@@ -69,9 +69,9 @@ func (s *store) Update(item any) error { return s.handleItem(Modified, item) }
 // Delete passes on the last version of an object.
 func (s *store) Delete(item any) error { return s.handleItem(Deleted, item) }
 
-// Replace passes on a list, after the deletions of the objects that are missing from it: another
-// object may already have the same name. It returns an error for a list that is older than what is
-// known, so that the objects are listed again.
+// Replace passes on a list, after the deletions of the objects that are missing from it: another object may already
+// have the same name. It returns an error for a list that is older than the newest known version, so that the objects
+// are listed again.
 func (s *store) Replace(items []any, resourceVersion string) error {
 	objects := make([]*object.Object, 0, len(items))
 	for _, item := range items {

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// bufferedEvents is how many events wait for the reflector at most. Several often arrive at once: the stream reads all
-// of them before it lets the reflector run, rather than taking turns with it.
+// bufferedEvents is how many events wait for the reflector at most. Several events often arrive at once: the stream
+// reads all of them before the reflector runs, which is cheaper than taking turns.
 const bufferedEvents = 16
 
 // stream converts the frames of a watch for the reflector, and limits its inactivity and its

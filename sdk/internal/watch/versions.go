@@ -9,15 +9,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Versions only go forward: what is older than the newest known version is dropped, wherever that can be
-// told. The versions of Kubernetes are increasing numbers; others are passed on as they come.
+// Versions only go forward: versions older than the newest known version are dropped, if they are comparable.
+// Kubernetes' versions are increasing numbers; other versions are passed on in their order of arrival.
 
 const (
 	// maxBuried is how many deleted objects are remembered, so that late events do not revive them.
 	maxBuried = 1000
 
-	// maxStaleLists is how many outdated lists in a row are dropped. Then the server has lost its newer
-	// state: it was restored from a backup.
+	// maxStaleLists is how many outdated lists in a row are dropped. A further outdated list means that the server
+	// has lost its newer state, for example because it was restored from a backup.
 	maxStaleLists = 3
 )
 
@@ -26,15 +26,15 @@ var (
 	errBuried   = errors.New("the object was deleted")
 )
 
-// versions tells what is older than what is known of the objects of a stream.
+// versions detects events and lists of a stream that are older than known versions.
 type versions struct {
-	newest   uint64 // of all objects and lists
+	newest   uint64 // greatest version of all objects and lists
 	stale    int    // lists in a row
 	restored bool   // the list that is being handled may have older versions
-	strange  bool   // the versions of lists cannot be compared with those of objects
+	strange  bool   // the versions of lists cannot be compared with the versions of objects
 
 	graves map[objectKey]struct{}
-	order  []objectKey // of the graves, a ring
+	order  []objectKey // order of the graves, a ring
 	next   int
 }
 
@@ -70,7 +70,7 @@ func (v *versions) list(resourceVersion string, objects []*object.Object, restor
 	return nil
 }
 
-// complete returns the version up to which a list has all writes; 0 if that cannot be told.
+// complete returns the version up to which a list has all writes; 0 if it is unknown.
 func (v *versions) complete(resourceVersion string) uint64 {
 	switch {
 	case v.restored:

@@ -47,8 +47,8 @@ type Options struct {
 	Resource  *resources.Resource
 	Namespace string // empty means the whole cluster
 
-	// LabelSelector selects the objects on the server's side. An object that does not match anymore has an event
-	// as if it was deleted. Optional.
+	// LabelSelector selects the objects on the server's side. An object that stops matching has an event as if it was
+	// deleted. Optional.
 	LabelSelector string
 
 	// ShardSelector returns a selection of the objects by ranges of a hash, for servers that know it. Others
@@ -90,7 +90,7 @@ type Options struct {
 
 	KeepManagedFields bool
 
-	Logger *slog.Logger // for the reflector's messages, at debug level; optional
+	Logger *slog.Logger // logger of the reflector's messages, at debug level; may be nil
 }
 
 // Reason is why a stream was interrupted, as metrics show it.
@@ -116,6 +116,6 @@ const (
 type Restart struct {
 	Reason  Reason
 	Err     error         // nil if Closed
-	Delay   time.Duration // until the next attempt
+	Delay   time.Duration // delay before the next attempt
 	Attempt int           // failures in a row; 0 if the stream received something before
 }
