@@ -132,7 +132,7 @@ func TestLeaderElection_HeldOutcomeDoesNotOverwriteThatOfAnotherLeader(t *testin
 	// The outcome of v=2 is refused, and held.
 	refused.on.Store(true)
 	x.Patch(map[string]any{"data": map[string]any{"v": "2"}})
-	first.WaitLog("API server has not accepted what was done")
+	first.WaitLog("API server has not accepted the changes")
 
 	// The other replica handles the object, and a newer change.
 	lease(cluster).Patch(map[string]any{"spec": map[string]any{"holderIdentity": "second"}})
@@ -169,7 +169,7 @@ func TestLeaderElection_HeldOutcomeIsWrittenInNextTermOfUnchangedObject(t *testi
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "labels": map[string]any{"mine": "yes"}},
 		"data": map[string]any{"v": "1"},
 	})
-	op.WaitLog("API server has not accepted what was done")
+	op.WaitLog("API server has not accepted the changes")
 	lease(cluster).Patch(map[string]any{"spec": map[string]any{"holderIdentity": "somebody"}})
 	waitStandby(op, "somebody")
 	refused.on.Store(false)

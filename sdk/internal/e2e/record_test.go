@@ -175,7 +175,7 @@ func TestRecord_LongTroubleCallsHandlerOnce(t *testing.T) {
 			cluster.WaitUntil("it is tried again and again", func() bool { return d.count("/x") >= before+20 })
 			close(over)
 			waitHandled(x)
-			op.WaitLog("API server has accepted what was kept in memory by create_1")
+			op.WaitLog("API server has accepted the delayed changes by create_1")
 			op.WaitInspect("it is recorded", func(s *inspect.Snapshot) bool {
 				return len(s.Objects) == 1 && !slices.ContainsFunc(s.Objects[0].Handlers, func(h inspect.HandlerState) bool {
 					return !h.Unrecorded.IsZero()

@@ -27,7 +27,7 @@ func TestProgress_RenamedHandlerContinuesByID(t *testing.T) {
 		kopf.OnCreate(r, kexes, c.does("renamed"), kopf.ID("create"))
 		kopf.OnCreate(r, kexes, failing, kopf.ID("other"))
 	})
-	o.WaitLog(`There is progress of the handler "create_fn" on the object, and no such handler. If it was renamed, it goes on from there with kopf.ID("create_fn").`)
+	o.WaitLog(`There is progress of the handler "create_fn" on the object, and no such handler. If it was renamed, it continues from there with kopf.ID("create_fn").`)
 	o.WaitLog("failed temporarily")
 	o.Stop()
 	if n := o.CountLog("There is progress of the handler"); n != 1 {

@@ -58,7 +58,7 @@ func (o *outages) begin(ctx context.Context, logger *slog.Logger, err error, del
 		case err == nil:
 			logger.InfoContext(ctx, "API requests succeed again", "after", took, "failed attempts", out.failures)
 		default:
-			logger.WarnContext(ctx, "API requests still fail; not repeating them anymore", "error", err, "after", took, "failed attempts", out.failures)
+			logger.WarnContext(ctx, "API requests still fail; giving up", "error", err, "after", took, "failed attempts", out.failures)
 		}
 	}
 	return failed, end

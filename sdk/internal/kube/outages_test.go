@@ -92,7 +92,7 @@ func TestOutages_LoggedWhenRequestsAreGivenUp(t *testing.T) {
 			t.Error(err)
 		}
 		_, end, _ := strings.Cut(lines(), "\n")
-		if time.Since(began) != 54*time.Second || !strings.HasPrefix(end, `level=WARN msg="API requests still fail; not repeating them anymore" error=`) ||
+		if time.Since(began) != 54*time.Second || !strings.HasPrefix(end, `level=WARN msg="API requests still fail; giving up" error=`) ||
 			!strings.HasSuffix(end, `after=54s "failed attempts"=9`) {
 			t.Errorf("after %s: %s", time.Since(began), end)
 		}

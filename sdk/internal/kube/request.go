@@ -41,9 +41,9 @@ func (c *Client) Do(ctx context.Context, r Request) ([]byte, error) {
 	return received, err
 }
 
-// errGarbled is wrapped by the error of a successful response that is not what was asked for, as
-// proxies send it while a server starts. The request is repeated as after a 503.
-var errGarbled = errors.New("response is not what was asked for")
+// errGarbled is wrapped by the error of a successful response with unexpected content, as proxies send it while a
+// server starts. The request is repeated as after a 503.
+var errGarbled = errors.New("unexpected content in the response")
 
 // fetch sends a request with the retries of the client's options, and reads the response with a
 // function. An error of that is retried too.

@@ -180,7 +180,7 @@ func (s *Sharing) tidy(ctx context.Context, now time.Time) {
 			continue
 		}
 		if err := s.options.Client.Delete(ctx, lease); err != nil && kube.Classify(err) != kube.NotFound {
-			s.warn(ctx, "delete the lease of a replica that is gone", err)
+			s.warn(ctx, "delete the lease of a departed replica", err)
 		}
 	}
 }

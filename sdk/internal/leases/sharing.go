@@ -51,8 +51,8 @@ type Sharing struct {
 	leaving  atomic.Bool
 	member   Lease // lease of this replica; without a version if it does not exist
 	renewed  time.Time
-	blocked  time.Time // since when the replica waits for those of another division; else zero
-	told     bool      // that it does
+	blocked  time.Time // start of the wait for replicas with another division; else zero
+	logged   bool      // the wait is logged
 
 	mu      sync.Mutex
 	warned  map[string]time.Time // time of the last log line of a warning
@@ -156,15 +156,15 @@ func (s *Sharing) round(ctx context.Context) {
 func (s *Sharing) mayMove(v view, now time.Time) bool {
 	allowed, afterDelay := v.mayAcquire(s.options.Identity)
 	if allowed && !afterDelay {
-		s.blocked, s.told = time.Time{}, false
+		s.blocked, s.logged = time.Time{}, false
 		return true
 	}
 	if s.blocked.IsZero() || !allowed {
 		s.blocked = now
 	}
-	if !s.told {
-		s.told = true
-		s.options.Logger.Warn("Other replicas divide the objects into another number of shards, or by another key; waiting until they are gone",
+	if !s.logged {
+		s.logged = true
+		s.options.Logger.Warn("Other replicas divide the objects into another number of shards, or by another key; waiting until they have left",
 			observe.EventKey, observe.LogShardsForeign, "division", divisionValue(s.options.Division))
 	}
 	return allowed && now.Sub(s.blocked) > s.options.Times.Duration

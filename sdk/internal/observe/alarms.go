@@ -93,10 +93,10 @@ func alarmChanged(e AlarmChanged) {
 		e.Logger.Error(fmt.Sprintf("Permission refused: the operator may not %s %s. Permit it; kopf manifests writes the rules that the operator needs",
 			a.Verb, where(a)), EventKey, LogAlarmForbidden, "error", a.Message)
 	case inspect.AlarmMemory:
-		e.Logger.Warn(fmt.Sprintf("The memory in use has grown for an hour, from %d to %d MB, and the number of objects has not. "+
-			"Look for what handlers keep", a.Was>>20, a.Is>>20), EventKey, LogAlarmMemory)
+		e.Logger.Warn(fmt.Sprintf("The memory in use has grown for an hour, from %d to %d MB, while the number of objects has not grown. "+
+			"Look for values that handlers keep", a.Was>>20, a.Is>>20), EventKey, LogAlarmMemory)
 	case inspect.AlarmGoroutines:
-		e.Logger.Warn(fmt.Sprintf("The number of goroutines has grown for an hour, from %d to %d, and the number of objects has not. "+
+		e.Logger.Warn(fmt.Sprintf("The number of goroutines has grown for an hour, from %d to %d, while the number of objects has not grown. "+
 			"Look for goroutines of handlers that never end", a.Was, a.Is), EventKey, LogAlarmGoroutines)
 	}
 }

@@ -55,7 +55,7 @@ func (l *LogLines) Kinds() []Kind {
 func (l *LogLines) Receive(event Event) {
 	switch e := event.(type) {
 	case MarkBroken:
-		e.Subject.Logger.Warn(fmt.Sprintf("Cannot read %s in %s; going on without it. What is there moves to the annotation %s",
+		e.Subject.Logger.Warn(fmt.Sprintf("Cannot read %s in %s; continuing without it. Its content moves to the annotation %s",
 			e.Mark.What, e.Mark.Where(), e.Mark.Aside()), EventKey, LogMarkBroken, "error", e.Mark.Err)
 	case Planned:
 		l.planned(e)
@@ -74,11 +74,11 @@ func (l *LogLines) Receive(event Event) {
 	case Sent:
 		switch {
 		case e.Err == nil:
-			e.Subject.Logger.Info("API server has accepted what was kept in memory"+byHandlers(e.Handlers),
+			e.Subject.Logger.Info("API server has accepted the delayed changes"+byHandlers(e.Handlers),
 				EventKey, LogPatchWritten, "after", e.At.Sub(e.Since).String())
 		case !e.Again:
-			e.Subject.Logger.Warn("API server has not accepted what was done"+byHandlers(e.Handlers)+
-				"; keeping it in memory until it does. Handlers may be called again after a restart", EventKey, LogPatchHeld, "error", e.Err)
+			e.Subject.Logger.Warn("API server has not accepted the changes"+byHandlers(e.Handlers)+
+				"; keeping them in memory until it does. Handlers may be called again after a restart", EventKey, LogPatchHeld, "error", e.Err)
 		}
 	case Ended:
 		l.ended(e)
@@ -204,11 +204,11 @@ func (l *LogLines) orphansFound(e Planned) {
 func adviceOn(orphan state.Orphan) string {
 	switch base := orphan.Base(); {
 	case orphan.Shortened:
-		return "If it was renamed, it goes on from there with its former id in kopf.ID; this is its beginning with a hash."
+		return "If it was renamed, it continues from there with its previous id in kopf.ID; the id above is shortened, and ends with a hash."
 	case base != orphan.ID:
-		return fmt.Sprintf("If %q was renamed, it goes on from there with kopf.ID(%q).", base, base)
+		return fmt.Sprintf("If %q was renamed, it continues from there with kopf.ID(%q).", base, base)
 	default:
-		return fmt.Sprintf("If it was renamed, it goes on from there with kopf.ID(%q).", base)
+		return fmt.Sprintf("If it was renamed, it continues from there with kopf.ID(%q).", base)
 	}
 }
 

@@ -167,7 +167,7 @@ func TestLogLines_OrphansOncePerResource(t *testing.T) {
 		Tell(&l.Sink, Planned{Subject: subject, Orphans: []state.Orphan{{ID: "old"}}})
 	}
 	const line = `warn | progress.orphaned | There is progress of the handler "old" on the object, and no such handler. ` +
-		`If it was renamed, it goes on from there with kopf.ID("old").`
+		`If it was renamed, it continues from there with kopf.ID("old").`
 	l.expect(t, line, line)
 }
 
@@ -176,9 +176,9 @@ func TestLogLines_OrphansWithTheIDToKeep(t *testing.T) {
 	Tell(&l.Sink, Planned{Subject: l.subject(), Orphans: []state.Orphan{{ID: "create_e/two"}, {ID: "long-aBcDeF", Shortened: true}}})
 	l.expect(t,
 		`warn | progress.orphaned | There is progress of the handler "create_e/two" on the object, and no such handler. `+
-			`If "create_e" was renamed, it goes on from there with kopf.ID("create_e").`,
+			`If "create_e" was renamed, it continues from there with kopf.ID("create_e").`,
 		`warn | progress.orphaned | There is progress of the handler "long-aBcDeF" on the object, and no such handler. `+
-			`If it was renamed, it goes on from there with its former id in kopf.ID; this is its beginning with a hash.`,
+			`If it was renamed, it continues from there with its previous id in kopf.ID; the id above is shortened, and ends with a hash.`,
 	)
 }
 

@@ -35,7 +35,7 @@ func (l *LongRetries) Receive(event Event) {
 		lasted := e.Began.Sub(e.Started)
 		switch long := failure(e.Outcome.Err) != nil && !e.Outcome.Final && lasted >= longRetry; {
 		case long && l.add(e.Subject.Identity, e.Handler.ID):
-			e.Subject.Logger.Warn(fmt.Sprintf("%s has been retried for %s, %d times. Let it fail permanently if retries do not help",
+			e.Subject.Logger.Warn(fmt.Sprintf("%s has been retried for %s, %d times. Return a permanent error if retries do not help",
 				e.Handler, lasted.Truncate(time.Minute), e.Retries+1), EventKey, LogAlarmRetrying)
 		case !long && l.some.Load():
 			l.remove(e.Subject.Identity, e.Handler.ID)

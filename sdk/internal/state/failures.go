@@ -58,7 +58,7 @@ func (f *Failure) IsDeletionOf(uid string) bool {
 
 // failureText is the JSON of a failure.
 type failureText struct {
-	Handler string          `json:"handler"` // first, so that it is not taken for progress
+	Handler string          `json:"handler"` // first key, so that the value does not look like progress
 	Parent  string          `json:"parent,omitempty"`
 	Purpose string          `json:"purpose"`
 	Started string          `json:"started"`

@@ -49,7 +49,7 @@ func Run(ctx context.Context, options Options) {
 	s := &store{
 		resource: options.Resource, keep: options.Keep, comeBack: options.LabelSelector != "", handle: options.Handle, listed: options.Listed, restored: l.restored.Swap,
 		stale: func(what string, err error) {
-			options.Logger.DebugContext(ctx, "Dropping what is outdated", "what", what, "reason", err)
+			options.Logger.DebugContext(ctx, "Dropping an outdated version", "what", what, "reason", err)
 		},
 		staleList: func(err error) { l.backoff.failed(Expired, err) },
 	}

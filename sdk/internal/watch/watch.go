@@ -100,7 +100,7 @@ type Reason string
 const (
 	Closed        Reason = "closed"         // the server ended the stream regularly
 	Dropped       Reason = "dropped"        // the connection broke
-	Damaged       Reason = "damaged"        // what was received is no event; a relist follows
+	Damaged       Reason = "damaged"        // the received data is no event; a relist follows
 	Silent        Reason = "silent"         // nothing was received within the inactivity timeout
 	ClientTimeout Reason = "client-timeout" // the stream reached its client-side timeout
 	Expired       Reason = "expired"        // 410: the resourceVersion is too old; a relist follows
