@@ -17,10 +17,10 @@ const interruptGrace = 3 * time.Second
 // Command configures a run of the go command.
 type Command struct {
 	Dir string   // the working directory; the current one if empty
-	Env []string // in addition to the environment of this process
+	Env []string // added to the environment of this process
 
-	// Tmp is the folder for temporary files of the go command, and of the compilers and linkers
-	// that it runs. They leave some behind if they are killed. Defaults to that of the system.
+	// Tmp is the folder for temporary files of the go command, and of the compilers and linkers that it runs. Killed
+	// compilers leave files there. Defaults to the system's folder.
 	Tmp string
 
 	// Consume is called with each line of standard error. Lines for which it returns true

@@ -69,7 +69,7 @@ func resourceOf(key string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
 }
 
-// explain shortens an error of the API server for people, with what they can do.
+// explain shortens an error of the API server for people, and adds a next step.
 func explain(err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// creatable describes those of the resources whose objects can be created, in their order, without those that are known
-// already. The error joins what could not be read.
+// creatable describes the resources whose objects can be created, in the order of the keys, without the known
+// resources. The error joins the errors of all reads.
 func (c *Client) creatable(ctx context.Context, keys []string, known []inspect.Resource) ([]inspect.Resource, error) {
 	var found []inspect.Resource
 	var errs []error

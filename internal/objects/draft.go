@@ -46,8 +46,8 @@ func draftOf(o *unstructured.Unstructured, ref inspect.Ref, hidden [][]string) (
 	return &runner.Draft{Object: ref, Version: o.GetResourceVersion(), Text: s, Base: base, Hidden: hidden}, err
 }
 
-// editable returns an object without what the API server keeps. The status is not edited: operators write it, through
-// its own subresource.
+// editable returns an object without the fields that the API server manages. The status is not edited: operators
+// write it, through its own subresource.
 func editable(o map[string]any) map[string]any {
 	o = merged(o, map[string]any{"status": nil})
 	metadata, _ := o["metadata"].(map[string]any)
@@ -192,8 +192,8 @@ func asMap(value any) map[string]any {
 	return m
 }
 
-// conflict compares what others have changed since the edit began with the change. It returns a
-// [*runner.ConflictError] if the same fields are concerned, with other values.
+// conflict compares concurrent changes since the edit began with the change. It returns a [*runner.ConflictError] if
+// both set the same fields to different values.
 func conflict(draft, newest *runner.Draft, change map[string]any) error {
 	var fields []runner.FieldConflict
 	for _, path := range leaves(change) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Inspected reads a facet of an object by the inspector of an operator, which hides what must not be shown.
+// Inspected reads a facet of an object through the inspector of an operator, which redacts secrets.
 func Inspected(ctx context.Context, from *inspect.Client, what runner.Look) (runner.Looked, error) {
 	seen := runner.Looked{Object: what.Object, Facet: what.Facet, Loaded: true}
 	if what.Facet == runner.FacetEvents {

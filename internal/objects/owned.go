@@ -25,7 +25,8 @@ var usual = []string{
 // ownedPage is how many objects of a resource are read at once.
 const ownedPage = 500
 
-// Owned implements [runner.Objects]. It reads only the metadata. The owned objects of those are not looked for.
+// Owned implements [runner.Objects]. It reads only the metadata. It does not descend to the objects that owned
+// objects own.
 func (c *Client) Owned(ctx context.Context, ref inspect.Ref, served []inspect.Resource) ([]string, error) {
 	config, err := c.Config()
 	if err != nil {

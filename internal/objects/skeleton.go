@@ -27,7 +27,8 @@ func (s schemas) of(group, version, kind string) map[string]any {
 	return nil
 }
 
-// resolved returns a schema with what it refers to. Its own description and default count more.
+// resolved returns a schema merged with the schemas that it refers to. Its own description and default take
+// precedence.
 func (s schemas) resolved(schema map[string]any) map[string]any {
 	target, _ := schema["$ref"].(string)
 	if all, _ := schema["allOf"].([]any); target == "" && len(all) == 1 {
@@ -169,7 +170,7 @@ func scalars(s schemas, properties map[string]any) []string {
 // maxExplanation is the length at which descriptions are cut: a skeleton is not the documentation.
 const maxExplanation = 100
 
-// explained says in a line what a field is for and what it may be.
+// explained returns a line with the purpose and the permitted values of a field.
 func explained(schema map[string]any) string {
 	description, _ := schema["description"].(string)
 	said := strings.Join(strings.Fields(description), " ")

@@ -37,7 +37,7 @@ func (c *Client) Templates(ctx context.Context, manifests []string, served []ins
 	return all, errors.Join(err, notFound)
 }
 
-// readManifests reads each path by itself, so that a mistake in one file does not hide the others.
+// readManifests reads each path by itself, so that an error in one file does not hide the other manifests.
 func readManifests(paths []string) ([]apply.Manifest, error) {
 	var all []apply.Manifest
 	var errs []error
@@ -116,7 +116,7 @@ func (c *Client) skeleton(ctx context.Context, res inspect.Resource, metadata ma
 	return published.skeleton(res, metadata)
 }
 
-// schemas returns what the API server publishes about the group and version of a resource.
+// schemas returns the API server's OpenAPI schemas for the group and version of a resource.
 func (c *Client) schemas(ctx context.Context, res inspect.Resource) (schemas, error) {
 	config, err := c.Config()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// pause is the time between two attempts to read what cannot be watched, or not now.
+// pause is the time between two reads of a source that cannot be watched at present.
 const pause = 2 * time.Second
 
 // source is something to be followed: it is read once, and then its changes are watched.
@@ -54,8 +54,8 @@ func (c *Client) Watch(ctx context.Context, what runner.Look, report func(runner
 	}
 }
 
-// follow reads a source and reports its changes until the watch ends. Whoever may not watch reads it again and again:
-// that is no error.
+// follow reads a source and reports its changes until the watch ends. Without the permission to watch, it polls; that
+// is no error.
 func follow(ctx context.Context, s source) error {
 	version, err := s.read(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *objectSource) watch(ctx context.Context, version string) (watch.Interfa
 	})
 }
 
-// errDeleted is the error of an object that is deleted while it is looked at.
+// errDeleted is the error of an object that is deleted while it is shown.
 var errDeleted = errors.New("404 not found: the object was deleted; this is how it was last")
 
 func (s *objectSource) change(event watch.Event) error {

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long goroutines may take to end after the last test, such as those of closed connections. goleak waits
-// for less than half a second, in which a busy machine may not get to it.
+// patience is how long goroutines may take to end after the last test, such as goroutines of closed connections.
+// goleak waits for less than half a second, which is too short on a busy machine.
 const patience = 15 * time.Second
 
 // Run runs the tests, and exits. It fails if they leave goroutines behind.
@@ -23,7 +23,7 @@ type patiently struct{ goleak.TestingM }
 func (p patiently) Run() int {
 	code := p.TestingM.Run()
 	if code == 0 {
-		_ = Find() // goleak looks once more, and reports what is left
+		_ = Find() // goleak checks again, and reports the remaining goroutines
 	}
 	return code
 }

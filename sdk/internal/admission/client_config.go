@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ClientConfig tells the API server where to send reviews: to the URL or to the service.
+// ClientConfig is the address to which the API server sends reviews: a URL or a service.
 type ClientConfig struct {
 	URL      string   `json:"url,omitempty"`
 	Service  *Service `json:"service,omitempty"`

@@ -12,17 +12,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Response is what the API server is told about a review.
+// Response is the answer to a review.
 type Response struct {
 	Allowed  bool
-	Code     int    // of a denial
-	Message  string // of a denial
+	Code     int    // HTTP status of a denial
+	Message  string // message of a denial
 	Warnings []string
 	Patch    []patch.Op
 }
 
-// Respond returns the response for the outcome of handlers: the errors are those of the handlers that failed. The
-// patch is in the response of a denial too, which the API server ignores.
+// Respond returns the response for the outcome of handlers: errs are the errors of the failed handlers. The response
+// of a denial has the patch too, but the API server ignores it.
 func Respond(errs []error, warnings []string, ops []patch.Op) Response {
 	r := Response{Allowed: true, Patch: ops}
 	for _, warning := range warnings {
@@ -67,8 +67,8 @@ var priorities = map[handlers.ErrorKind]int{
 	handlers.KindTemporary: 2,
 }
 
-// Choose returns the error that is reported: a denial rather than a permanent error, that rather than a
-// temporary one, and that rather than any other. It returns the first one of equals, and nil if there are none.
+// Choose returns the error that is reported: a denial, else a permanent error, else a temporary error, else any other
+// error. Among equal kinds it returns the first error. It returns nil without errors.
 func Choose(errs []error) error {
 	var chosen error
 	best := -1
@@ -83,7 +83,7 @@ func Choose(errs []error) error {
 	return chosen
 }
 
-// codeOf returns the HTTP status of a denial. Others than those of errors would not deny anything.
+// codeOf returns the HTTP status of a denial. Codes outside of the error range would not deny anything.
 func codeOf(err error) int {
 	for e := range handlers.ErrorChain(err) {
 		if d, ok := e.(handlers.Denial); ok { //nolint:errorlint // this is a walk over the chain

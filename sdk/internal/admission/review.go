@@ -20,14 +20,14 @@ const reviewKind = "AdmissionReview"
 
 // Request is a decoded review.
 type Request struct {
-	APIVersion string // of the review
-	UID        string // of the request
+	APIVersion string // version of the review
+	UID        string // UID of the request
 
-	Resource GroupVersionResource // as the webhook's rules have it
+	Resource GroupVersionResource // resource in the webhook's rules
 
 	Weight int64 // estimated memory of the decoded objects, in bytes
 
-	handlers.Review // without the family, the handler's id, the header and the TLS state
+	handlers.Review // lacks the family, the handler's id, the header and the TLS state
 }
 
 // GroupVersionResource identifies a resource.
@@ -47,7 +47,7 @@ func (r GroupVersionResource) String() string {
 
 // InvalidError is the error of a request that is not a review, or one that cannot be answered.
 type InvalidError struct {
-	Status int // of the HTTP response
+	Status int // status of the HTTP response
 	Reason string
 }
 

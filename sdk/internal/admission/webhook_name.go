@@ -14,7 +14,7 @@ import (
 // dnsSubdomain is what Kubernetes accepts as the name of a webhook and in the path of a service.
 var dnsSubdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// CheckManaged returns an error unless the names of webhooks can end with a name.
+// CheckManaged returns an error if a name cannot be the suffix of webhook names.
 func CheckManaged(name string) error {
 	if dnsSubdomain.MatchString(name) && strings.Contains(name, ".") && len(name) <= 128 {
 		return nil
@@ -23,7 +23,7 @@ func CheckManaged(name string) error {
 }
 
 // Names returns the name of the webhook of each handler by the handler's id, without the suffix. The names are
-// distinct, and they are those of Kopf for Python where Kubernetes accepts these.
+// distinct. They equal the names of Kopf for Python if Kubernetes accepts these.
 func Names(hs []*handlers.Handler) map[string]string {
 	names := map[string]string{}
 	count := map[string]int{}
@@ -64,7 +64,7 @@ func nameOf(id string) string {
 // maxID is the number of bytes of a name before the suffix. Kubernetes allows 253 altogether.
 const maxID = 120
 
-// withHash makes a name distinct by the id that it is made of.
+// withHash makes a webhook's name unique with a hash of the handler's id.
 func withHash(name, id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return strings.TrimRight(name[:min(len(name), maxID-9)], "-.") + "-" + hex.EncodeToString(sum[:4])

@@ -63,7 +63,8 @@ type Options struct {
 	Resources []resources.Resource
 	Client    ClientConfig
 
-	// Suffix ends the names of the webhooks; may be empty. Names are those of all admission handlers: see [Names].
+	// Suffix ends the names of the webhooks; may be empty. Names are the names of the webhooks of all admission
+	// handlers: see [Names].
 	Suffix string
 	Names  map[string]string
 
@@ -72,9 +73,9 @@ type Options struct {
 	// Confined limits the webhooks to the Namespaces.
 	Confined bool
 
-	// Development makes webhooks that block nobody if their operator vanishes: whatever the handlers want, failures
-	// are ignored, after a short time. Namespaces are those that are served, by name; nil means all but those of
-	// the system.
+	// Development makes webhooks that block no requests if their operator vanishes: failures are ignored after a
+	// short time, despite the handlers' settings. Namespaces are the names of the served namespaces; nil means all
+	// except the system namespaces.
 	Development bool
 	Namespaces  []string
 }

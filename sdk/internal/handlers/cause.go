@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Cause is an object and what has happened to it. Handlers are selected for it and called with
-// it. It does not change once it is made, so it can be shared.
+// Cause is an object with the change that the operator detected. Handlers are selected for a cause and called with
+// it. A Cause is immutable, so it can be shared.
 type Cause struct {
 	Resource  *resources.Resource
 	Object    *object.Object
@@ -24,16 +24,15 @@ type Cause struct {
 	Deleted bool           // marked for deletion
 	Old     map[string]any // essence as last handled; nil if it never was
 	New     map[string]any // current essence
-	Diff    object.Diff    // from Old to New
+	Diff    object.Diff    // difference from Old to New
 
-	Review *Review // for admission handlers; else nil
+	Review *Review // review for admission handlers; else nil
 
 	// Excluded are the ids of daemons and timers that must not be started again.
 	Excluded map[string]struct{}
 
-	// Context is what the functions of filters are called with, and belongs to the operator, so
-	// that they find its indices. It is here because the sink's subscribers call filters too. Defaults to the
-	// background context.
+	// Context is the context of filter functions. It belongs to the operator, so that the functions find its indices.
+	// It is a field because the sink's subscribers call filters too. Defaults to the background context.
 	Context context.Context
 
 	// Views are the typed views of the object, for filters and handlers. Optional.

@@ -19,8 +19,8 @@ func (c Conflict) String() string {
 		c.Second, c.First.ShortSource(), c.Second.ShortSource())
 }
 
-// Conflicts returns the conflicts of the handlers that keep their state under their id: of changes, if
-// one cause can select both or if their annotations are the same; and of daemons and timers.
+// Conflicts returns the conflicts of handlers with state under their id. Change handlers conflict if one cause can
+// select both or if their annotations are equal; daemons and timers conflict if their ids are equal.
 func (s *Set) Conflicts() []Conflict {
 	var found []Conflict
 	for _, g := range [...]Group{Changing, Spawning} {
@@ -36,8 +36,8 @@ func (s *Set) Conflicts() []Conflict {
 	return found
 }
 
-// SharesAnnotation reports whether two handlers of changes have different ids that make the same annotation
-// name, such as a/b and a.b. Then even the records of different causes are mixed up.
+// SharesAnnotation reports whether two change handlers have different ids that make the same annotation name, such as
+// a/b and a.b. Then even the records of different causes are mixed up.
 func (h *Handler) SharesAnnotation(other *Handler) bool {
 	return h.ID != other.ID && h.Family.Group() == Changing && other.Family.Group() == Changing &&
 		annotationName(h.ID) == annotationName(other.ID)
@@ -50,8 +50,8 @@ func (h *Handler) meets(other *Handler) bool {
 	})
 }
 
-// reasons returns the reasons for which a handler of changes can be called. Those of resuming are
-// called together with the handlers of what happened before the operator started.
+// reasons returns the reasons for which a change handler can be called. Resume handlers are called together with the
+// handlers for changes from before the operator started.
 func (h *Handler) reasons() []Reason {
 	switch {
 	case len(h.Reasons) > 0:

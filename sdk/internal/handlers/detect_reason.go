@@ -2,7 +2,7 @@ package handlers
 
 import "github.com/kopf-dev/kopf/sdk/internal/object"
 
-// Reason is what has happened to an object.
+// Reason is the kind of change of an object.
 type Reason string
 
 // The reasons. Handlers can be registered for the first four; the others are internal.
@@ -52,8 +52,8 @@ type Evidence struct {
 	Initial        bool   // not handled since the operator started
 }
 
-// DetectReason returns what has happened to an object, and whether handlers of resuming are called too.
-// They are never called for a creation, because there is nothing to resume.
+// DetectReason returns the kind of change of an object, and whether resume handlers are called too. They are never
+// called for a creation, because there is nothing to resume.
 func DetectReason(e Evidence) (reason Reason, initial bool) {
 	switch {
 	case e.EventType == object.EventDeleted:

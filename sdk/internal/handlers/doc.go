@@ -1,6 +1,5 @@
-// Package handlers holds registered handlers and the pure decisions about them: which cause an
-// event amounts to, which handlers match it, in which order they are called, and what an attempt
-// led to. It performs no I/O and reads no clock.
+// Package handlers holds registered handlers and the pure decisions about them: the cause of an event, the handlers
+// that match it, the order of their calls, and the outcome of an attempt. It performs no I/O and reads no clock.
 //
 //   - [Handler], [Registry] and [Set] are the handlers, of an operator and of one resource.
 //   - [DetectReason] concludes the reason of a [Cause]: create, update, delete, resume or none of these.

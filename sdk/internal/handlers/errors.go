@@ -76,7 +76,7 @@ var (
 // ChildrenRetry is the error of a handler whose sub-handlers are not all done. It is not a
 // failure: the handler is called again after the delay.
 type ChildrenRetry struct {
-	Delay *time.Duration // until the first of the sub-handlers is due; nil is none
+	Delay *time.Duration // delay until the first sub-handler is due; nil means none
 }
 
 // Error implements the error interface.
@@ -86,7 +86,7 @@ func (*ChildrenRetry) Error() string { return "some sub-handlers are not done ye
 type limitError struct {
 	message string
 	limit   error // ErrTimeout or ErrAttempts
-	cause   error // of the last attempt; nil if it was not made
+	cause   error // error of the last attempt; nil if there was no attempt
 }
 
 func (e *limitError) Error() string { return e.message }
@@ -153,7 +153,7 @@ func classify(err error) error {
 	return nil
 }
 
-// IsKnownError reports whether an error itself, not what it wraps, is of a known kind.
+// IsKnownError reports whether an error itself, rather than a wrapped error, is of a known kind.
 func IsKnownError(err error) bool {
 	switch err.(type) { //nolint:errorlint // what it wraps is of no interest
 	case *ChildrenRetry, *PanicError, Temporary, Permanent:

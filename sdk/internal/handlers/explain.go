@@ -26,10 +26,9 @@ func (s *Set) Families(h *Handler) []Family {
 	return families
 }
 
-// Explain returns for each handler of a group whether it is called for a cause, in the order of
-// registration. For a function that is registered several times under one id, it returns one
-// decision: that of the registration that is selected, or else of the closest one. It is slower
-// than [Set.Selected], and meant for the inspector only.
+// Explain returns for each handler of a group whether it is called for a cause, in the order of registration. For a
+// function that is registered several times under one id, it returns the decision about the selected registration, or
+// else about the closest registration. It is slower than [Set.Selected], and meant for the inspector only.
 func (s *Set) Explain(g Group, c *Cause) []Decision {
 	m := &s.members[g]
 	decisions := make([]Decision, 0, len(m.distinct))

@@ -89,8 +89,8 @@ func (c *Criterion) LabelOperator() (operator string, value string, ok bool) {
 	}
 }
 
-// Wants returns what the criterion requires, for the inspector: "present", "absent", a value, or
-// the name of a function.
+// Wants returns the requirement of the criterion, for the inspector: "present", "absent", a value, or the name of a
+// function.
 func (c *Criterion) Wants() string {
 	switch c.check {
 	case checkPresent:

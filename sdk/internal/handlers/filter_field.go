@@ -12,7 +12,7 @@ type fieldValue struct {
 
 // fieldFilter is the conditions on one field.
 type fieldFilter struct {
-	Path string // for [Mismatch] only
+	Path string // path for [Mismatch] only
 
 	// Value is the condition that at least one of the states must meet; nil means presence.
 	Value *Criterion

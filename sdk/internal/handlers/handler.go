@@ -126,7 +126,7 @@ func MakeID(family Family, parent, name string, field object.Path) string {
 	return name
 }
 
-// compile prepares the handler for matching. The parent is that of a sub-handler, or nil.
+// compile prepares the handler for matching. The parent is nil unless h is a sub-handler.
 func (h *Handler) compile(parent *Handler) {
 	h.compiled = compiled{
 		labels:      newLabelsFilter(h.Labels),
@@ -144,9 +144,9 @@ func (h *Handler) needsTree() bool {
 	return len(h.Labels) > 0 || len(h.Annotations) > 0 || len(h.Field) > 0 && h.Family.Group() != Changing
 }
 
-// Clashes reports whether two registrations of one cause must not have the same id: they are of
-// different functions, or of one function for the same objects, so that one is never called.
-// Filters by function count as different.
+// Clashes reports whether two registrations of one cause must have different ids. That is so for different functions,
+// and for one function with the same objects, because the second registration would never be called. Filters by
+// function count as different.
 func (h *Handler) Clashes(other *Handler) bool {
 	if h.ID != other.ID {
 		return false

@@ -40,8 +40,8 @@ const sdk = "github.com/kopf-dev/kopf/sdk/"
 
 // frame is one call in a stack.
 type frame struct {
-	function string // with its package and arguments
-	file     string // with the line and the offset
+	function string // function with its package and arguments
+	file     string // file with the line and the offset
 }
 
 // name returns the function without its arguments and the path of its package.

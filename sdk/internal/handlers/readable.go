@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// unreadableError stands for an error that panics when it is asked for its text.
+// unreadableError replaces an error whose Error method panics.
 type unreadableError struct {
 	text string
 	err  error // nil if not even its chain can be walked
@@ -18,8 +18,8 @@ func (e *unreadableError) Error() string { return e.text }
 // Unwrap returns the error, whose kind counts.
 func (e *unreadableError) Unwrap() error { return e.err }
 
-// Readable returns the error of a handler so that it can be told and recorded: one whose methods panic is
-// replaced. Otherwise, nothing would be recorded of the attempt, which would be repeated forever.
+// Readable returns the error of a handler in a form that can be logged and recorded: it replaces an error whose
+// methods panic. Otherwise, the attempt could not be recorded, and would be repeated forever.
 func Readable(err error) error {
 	if err == nil {
 		return nil

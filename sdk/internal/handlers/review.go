@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Review is what the API server asks admission handlers about.
+// Review is the API server's request to admission handlers.
 type Review struct {
 	// Family is [Validate] or [Mutate]; empty asks both. HandlerID is the id of the only handler to call; empty
 	// asks all.
@@ -19,8 +19,8 @@ type Review struct {
 	DryRun      bool
 	User        UserInfo
 
-	Object *object.Object // as it will be; nil for a deletion
-	Old    *object.Object // as it is; nil for a creation
+	Object *object.Object // object after the operation; nil for a deletion
+	Old    *object.Object // object before the operation; nil for a creation
 
 	Header map[string][]string  // headers of the API server's request, including Host
 	TLS    *tls.ConnectionState // state of the API server's connection, with verified certificates only; nil without TLS

@@ -15,8 +15,8 @@ type Set struct {
 }
 
 type members struct {
-	handlers   []*Handler // in the order of registration
-	distinct   []*Handler // without the repetitions of a function under the same id
+	handlers   []*Handler // handlers in order of registration
+	distinct   []*Handler // handlers, without repetitions of a function under one id
 	needsTree  bool
 	needsWhole bool
 }
@@ -50,9 +50,8 @@ func (s *Set) Any(g Group, f func(*Handler) bool) bool {
 	return slices.ContainsFunc(s.members[g].handlers, f)
 }
 
-// NeedsTree reports whether filters of a group need the decoded object. If not, the handlers can
-// be selected without decoding it. Functions (Handler.When) do not count: they decode what they
-// need.
+// NeedsTree reports whether filters of a group need the decoded object. If not, the handlers can be selected without
+// decoding it. Functions (Handler.When) do not count, because they decode the object themselves.
 func (s *Set) NeedsTree(g Group) bool { return s.members[g].needsTree }
 
 // NeedsEssence reports whether the filters of a group depend only on the essence of the object

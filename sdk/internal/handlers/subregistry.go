@@ -24,8 +24,7 @@ func (e *duplicateError) Error() string {
 		e.Second.ID, e.First.ShortSource(), e.Second.ShortSource())
 }
 
-// Add adds a sub-handler, and puts the id of the parent before its own. It returns the mistakes
-// in the registration.
+// Add adds a sub-handler, and puts the id of the parent before its own. It returns the registration errors.
 func (r *Subregistry) Add(h *Handler) error {
 	h.Family = Sub
 	h.ID = MakeID(Sub, r.parent.ID, h.ID, h.Field)

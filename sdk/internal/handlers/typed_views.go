@@ -5,7 +5,7 @@ import "reflect"
 // Views are the typed views of one version of an object that filters have decoded, so that each type
 // is decoded once. They must be used by one goroutine.
 type Views struct {
-	Memo any // what the handlers of the object share
+	Memo any // memo that the handlers of the object share
 
 	seen map[reflect.Type]any
 }

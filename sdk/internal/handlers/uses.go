@@ -2,7 +2,7 @@ package handlers
 
 import "github.com/kopf-dev/kopf/sdk/internal/resources"
 
-// Use is what a handler does with other resources by requests of its own.
+// Use is a permission that a handler needs for its own API requests.
 type Use struct {
 	Selector    resources.Selector
 	Subresource string // such as "status"; empty for the objects themselves

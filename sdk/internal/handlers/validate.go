@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// The mistakes in registrations.
+// The registration errors.
 var (
 	errNoID          = errors.New("the handler has no id")
 	errFieldRequired = errors.New("a value is checked without a field; name the field")
@@ -15,7 +15,7 @@ var (
 	errIncomparable  = errors.New("the identity of the function is not comparable")
 )
 
-// Validate returns all mistakes in a registration, joined; nil if there are none.
+// Validate returns all errors of a registration, joined; nil if there are none.
 func (h *Handler) Validate() error {
 	var errs []error
 	if h.ID == "" {

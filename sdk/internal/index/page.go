@@ -19,8 +19,8 @@ func (x *Index[K, V]) Types() (key, value string) {
 	return reflect.TypeFor[K]().String(), reflect.TypeFor[V]().String()
 }
 
-// Page implements [Container]. It takes time proportional to the number of keys, or to that of values if there is
-// something to match, so it is meant for display only. User code, such as String methods, runs outside of the lock.
+// Page implements [Container]. It takes time proportional to the number of keys, or of values if match is not nil, so
+// it is meant for display only. User code, such as String methods, runs outside of the lock.
 func (x *Index[K, V]) Page(offset, limit int, match func(Entry) bool) (entries []Entry, total int) {
 	type named struct {
 		key   K
@@ -83,8 +83,8 @@ func Texts(values any) []string {
 	return texts
 }
 
-// text formats a key or a value. Pointers are only dereferenced by their own methods: other
-// goroutines may be changing what they point to.
+// text formats a key or a value. Pointers are only dereferenced by their own methods, because other goroutines may be
+// changing the values.
 func text(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -48,9 +48,9 @@ const (
 
 // Hub holds the current state of an operator for its readers. It is safe for concurrent use.
 //
-// The methods for the operator never block: a change replaces a value, and nothing is queued. When a
-// reader is ready for more, the revision numbers show what it has not seen, so that neither the
-// number of readers nor their slowness costs memory.
+// The methods for the operator never block: a change replaces a value, and nothing is queued. When a reader is ready
+// for more, the revision numbers show the changes since its last batch, so that neither the number of readers nor
+// their slowness costs memory.
 //
 // The methods for the operator do nothing on a nil *Hub. Values that are passed to a Hub must not be
 // changed afterwards.
@@ -216,7 +216,7 @@ func (h *Hub) AddReview(review inspect.Review) {
 	h.changed()
 }
 
-// PutObject publishes the state of an object, and replaces its former state.
+// PutObject publishes the state of an object, and replaces its previous state.
 func (h *Hub) PutObject(o inspect.Object) {
 	if h == nil {
 		return

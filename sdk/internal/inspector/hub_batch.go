@@ -41,8 +41,7 @@ func (h *Hub) batchOfAll() batch {
 	return b
 }
 
-// batchAfter takes what has changed after the revision, except for the log and the reviews. The caller holds the
-// mutex.
+// batchAfter returns the changes after the revision, except for the log and the reviews. The caller holds the mutex.
 func (h *Hub) batchAfter(revision uint64) batch {
 	b := batch{revision: h.revision}
 	if h.operatorRev > revision {

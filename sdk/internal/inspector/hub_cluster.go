@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// ClusterReader reads what the API server has of an object. It is called for objects of the snapshot only.
+// ClusterReader reads an object, and its events, from the API server. It is called for objects of the snapshot only.
 type ClusterReader interface {
 	Object(ctx context.Context, ref inspect.Ref) inspect.ObjectContent
 	Events(ctx context.Context, ref inspect.Ref) inspect.ObjectEvents

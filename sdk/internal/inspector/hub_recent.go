@@ -16,7 +16,7 @@ type recent struct {
 	last  int64 // number of the newest step since 1970; 0 if nothing happened yet
 	steps [recentSteps]struct {
 		runs int
-		took time.Duration // of all runs
+		took time.Duration // total duration of all runs
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // allocates nothing.
 type RequestKind struct {
 	Verb                   string
-	Group, Version, Plural string // of the resource; empty if there is none
+	Group, Version, Plural string // resource of the request; empty if there is none
 	Subresource            string
 	Code                   int // 0 without a response
 }
@@ -26,8 +26,8 @@ type RequestRun struct {
 	Err      error
 }
 
-// requestTallies count the requests to the API server by their kinds. They have a mutex of their own: requests are
-// frequent, and nobody is woken up for them. Readers ask for them when they want to.
+// requestTallies count the requests to the API server by their kinds. They have their own mutex, because requests are
+// frequent and wake up no readers. Readers request the counts when they need them.
 type requestTallies struct {
 	mu     sync.Mutex
 	since  time.Time

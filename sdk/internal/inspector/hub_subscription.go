@@ -88,7 +88,7 @@ func (s *subscription) wake() {
 	}
 }
 
-// take returns what is new for the subscription. The caller holds the hub's mutex.
+// take returns the changes that are new to the subscription. The caller holds the hub's mutex.
 func (s *subscription) take() batch {
 	h := s.hub
 	if s.ended {

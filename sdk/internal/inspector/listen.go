@@ -54,7 +54,7 @@ func (l *ownUser) Accept() (net.Conn, error) {
 		if inspect.CheckPeer(conn) == nil {
 			return conn, nil
 		}
-		_ = conn.Close() // others are told nothing
+		_ = conn.Close() // processes of other users get no response
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// listenPrivately creates a socket that only the user can connect to. Linux takes the mode of the file from that
-// of the socket, so that there is no moment in which others can.
+// listenPrivately creates a socket that only the user can connect to. Linux gives the file the mode of the socket, so
+// that other users cannot connect at any time.
 func listenPrivately(ctx context.Context, path string) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error

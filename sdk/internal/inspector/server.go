@@ -16,9 +16,8 @@ import (
 // flushTimeout limits the time in which readers receive the last batch.
 const flushTimeout = 500 * time.Millisecond
 
-// Serve serves the hub at an address, "unix:PATH" or "tcp:127.0.0.1:PORT", until the context ends.
-// Then it sends the readers what they have not seen yet, and returns nil. It returns an
-// [*inspect.AddressError] for an invalid address.
+// Serve serves the hub at an address, "unix:PATH" or "tcp:127.0.0.1:PORT", until the context ends. Then it sends the
+// readers the remaining changes, and returns nil. It returns an [*inspect.AddressError] for an invalid address.
 func Serve(ctx context.Context, address string, hub *Hub) error {
 	listener, err := listen(ctx, address)
 	if err != nil {
@@ -124,7 +123,7 @@ func refused(r *http.Request) string {
 	return ""
 }
 
-// respond writes a JSON response. It ignores errors, because they mean that the reader is gone.
+// respond writes a JSON response. It ignores errors, because they mean that the reader has disconnected.
 func respond(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -70,7 +70,7 @@ func (t token) isIn(r *http.Request) bool {
 	return t.text == "" || subtle.ConstantTimeCompare([]byte(given), []byte(t.text)) == 1
 }
 
-// missing tells readers what they need.
+// missing returns the message to readers without a valid token.
 func (t token) missing() string {
 	if t.file == "" {
 		return "wrong token; set " + inspect.TokenVariable + " to that of the operator"

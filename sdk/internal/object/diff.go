@@ -16,7 +16,7 @@ const (
 
 // DiffItem is a changed field.
 type DiffItem struct {
-	Op   DiffOp // what happened to the field
+	Op   DiffOp // operation on the field
 	Path Path   // nil is the whole value
 	Old  any    // nil if the field was added
 	New  any    // nil if the field was removed

@@ -6,8 +6,8 @@ import "fmt"
 // only admission reviews have such objects.
 const huge = 2 << 20
 
-// Huge reports whether the object is too large for its tree: that may take sixty times as much memory as the text. Its fields
-// are better read with [Object.Find].
+// Huge reports whether the object is too large to decode: the tree may take sixty times as much memory as the text.
+// Read its fields with [Object.Find].
 func (o *Object) Huge() bool { return len(o.Raw) >= huge }
 
 // Find returns the value of a field as [Lookup] does in the [Object.Tree], with the same errors. It decodes nothing else, unless

@@ -195,7 +195,7 @@ func (d *decoder) number(word []byte) (any, bool) {
 	return f, err == nil || !d.strict && math.IsInf(f, 0)
 }
 
-// beyondFloats decodes what is a number in Python only.
+// beyondFloats decodes numbers that are valid in Python but not in Go.
 func (d *decoder) beyondFloats(word []byte) (any, bool) {
 	if d.strict {
 		return nil, false

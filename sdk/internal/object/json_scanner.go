@@ -11,11 +11,10 @@ import (
 // errSyntax is matched by the error of a text that is not JSON, or not of the expected shape.
 var errSyntax = errors.New("not the JSON of a Kubernetes object")
 
-// syntaxError says where a text stops being what it should be. It matches
-// [io.ErrUnexpectedEOF] if the text ends too early, which asks a reader of streams for
-// more, and [errSyntax] otherwise.
+// syntaxError has the place of the first invalid byte. It matches [io.ErrUnexpectedEOF] if the text ends too early,
+// so that a reader of streams reads more, and [errSyntax] otherwise.
 type syntaxError struct {
-	offset    int // in bytes
+	offset    int // position in bytes
 	problem   string
 	truncated bool
 }
@@ -33,11 +32,11 @@ func (e *syntaxError) Is(target error) bool {
 	return target == errSyntax
 }
 
-// scanner steps over JSON values without decoding them. It checks only what it needs to
-// find the end of a value, so it accepts some invalid texts; decoding them fails later.
+// scanner steps over JSON values without decoding them. It checks only enough to find the end of a value, so it
+// accepts some invalid texts; decoding them fails later.
 //
-// The first failure moves it to the end of the text: methods then return zero values, so
-// that callers check the error once, when they are done.
+// After the first failure, the position is the end of the text and methods return zero values, so that callers check
+// the error once, at the end.
 type scanner struct {
 	text []byte
 	pos  int
@@ -158,8 +157,8 @@ func (s *scanner) nested() []byte {
 		case '"':
 			s.pos = i
 			s.quoted()
-			// What follows tells whether two damaged texts were joined within a string: all quotes after it
-			// open what should be closed.
+			// The next byte shows whether two damaged texts were joined within a string: then every quote after the
+			// string opens a string instead of closing it.
 			switch i = s.pos - 1; s.peek() {
 			case ',', ':', '}', ']', 0:
 			default:
@@ -211,7 +210,7 @@ func endsInEscape(text []byte) bool {
 type members struct {
 	scanner
 	more       bool
-	key, value []byte // of the current member
+	key, value []byte // key and value of the current member
 }
 
 // membersOf starts before the first member. An empty text has none.

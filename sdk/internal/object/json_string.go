@@ -28,7 +28,7 @@ func textOf(value []byte) []byte {
 	return inner
 }
 
-// keyText returns a key from what is between its quotes.
+// keyText returns the key for the bytes between its quotes.
 func keyText(inner []byte) string {
 	if key, ok := usualKeys[string(inner)]; ok {
 		return key
@@ -41,7 +41,7 @@ func keyText(inner []byte) string {
 	return string(inner)
 }
 
-// unescape decodes what is between the quotes of a string.
+// unescape decodes the bytes between the quotes of a string.
 func unescape(in []byte) ([]byte, error) {
 	out := make([]byte, 0, len(in))
 	for i := 0; i < len(in); {

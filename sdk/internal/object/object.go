@@ -9,7 +9,7 @@ import (
 
 // Object is a version of a Kubernetes object. It is immutable and safe for concurrent use.
 type Object struct {
-	// Raw is the JSON text. It has no metadata.managedFields, unless they were asked for.
+	// Raw is the JSON text. It has no metadata.managedFields, unless the parse options keep them.
 	Raw []byte
 
 	APIVersion      string
@@ -20,7 +20,7 @@ type Object struct {
 	ResourceVersion string
 	Generation      int64     // zero where the resource has none
 	Created         time.Time // zero if unknown
-	Deleting        bool      // whether there is a deletionTimestamp
+	Deleting        bool      // has a deletionTimestamp
 
 	tree atomic.Pointer[map[string]any]
 }

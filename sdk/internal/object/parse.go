@@ -28,7 +28,7 @@ func Parse(data []byte, opts ParseOptions) (*Object, error) {
 	return o, s.err()
 }
 
-// header is what is read of an object without decoding it.
+// header has the fields that are read from an object without decoding it.
 type header struct {
 	apiVersion, kind              []byte // nil if absent
 	name, namespace, uid, version []byte
@@ -134,7 +134,7 @@ func (s *scanner) metadata(m *header) {
 	}
 }
 
-// read takes over a member of the metadata, or returns what is wrong with it.
+// read stores a member of the metadata, or returns the problem with it.
 func (m *header) read(key, value []byte) (problem string) {
 	switch string(key) {
 	case "name":
@@ -167,7 +167,7 @@ func (m *header) read(key, value []byte) (problem string) {
 	return ""
 }
 
-// intern returns the expected string in place of an equal one, which needs no memory.
+// intern returns the expected string if the bytes equal it, which avoids an allocation.
 func intern(found []byte, expected string) string {
 	if found == nil || string(found) == expected {
 		return expected

@@ -24,8 +24,8 @@ func (e *missingError) Error() string {
 // NotMapError is the error of a field in a value that is not a map.
 type NotMapError struct {
 	Path  Path   // the requested path
-	Key   string // the key that the value cannot have
-	Value any    // the value in place of a map
+	Key   string // key that a value of this type cannot have
+	Value any    // value where a map is expected
 }
 
 // Error implements error.
@@ -87,7 +87,7 @@ func Barrier(v any, p Path) (Path, any) {
 	return nil, nil
 }
 
-// Barrier is the function [Barrier] for the object. It reads only what is in the way of the field.
+// Barrier is the function [Barrier] for the object. It reads only the parents of the field.
 func (o *Object) Barrier(p Path) (Path, any, error) {
 	text := o.Raw
 	for i, key := range p {

@@ -68,7 +68,7 @@ type number struct {
 	big            json.Number
 }
 
-// toNumber converts what is a number in Python, including booleans.
+// toNumber converts values that are numbers in Python, including booleans.
 func toNumber(v any) (number, bool) {
 	switch v := v.(type) {
 	case bool:

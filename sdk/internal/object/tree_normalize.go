@@ -45,7 +45,7 @@ func normalize(v any, depth int) (any, error) {
 	return plainNumbers(out), nil
 }
 
-// isTree reports whether a value consists of a tree's types only. The error is that of [CheckTree].
+// isTree reports whether a value consists of a tree's types only. It returns the errors of [CheckTree].
 func isTree(v any, depth int) (bool, error) {
 	if depth > maxDepth {
 		return false, errTooDeep

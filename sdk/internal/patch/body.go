@@ -38,7 +38,7 @@ func appendFields(dst []byte, fields map[string]any) ([]byte, error) {
 	if fields == nil {
 		return append(dst, "null"...), nil
 	}
-	names := make([]string, 0, 8) // few enough for the stack, as those of most patches
+	names := make([]string, 0, 8) // fits on the stack for most patches
 	for name := range fields {
 		names = append(names, name)
 	}
@@ -59,8 +59,8 @@ func appendFields(dst []byte, fields map[string]any) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// appendText appends a string in quotes. Other characters than those of JSON in ASCII are left to [json.Marshal],
-// which escapes some of them for HTML.
+// appendText appends a string in quotes. [json.Marshal] encodes strings with other characters than plain ASCII, and
+// escapes some characters for HTML.
 func appendText(dst []byte, text string) ([]byte, error) {
 	start := len(dst)
 	dst = append(dst, '"')

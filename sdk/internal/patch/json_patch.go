@@ -53,7 +53,7 @@ func (p *Patch) JSONPatch(object map[string]any) ([]Op, error) {
 	return ops, err
 }
 
-// Apply returns what the patch makes of the object, and the operations that [Patch.JSONPatch] returns.
+// Apply returns the patched object, and the operations that [Patch.JSONPatch] returns.
 func (p *Patch) Apply(object map[string]any) (map[string]any, []Op, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *Patch) Apply(object map[string]any) (map[string]any, []Op, error) {
 // ErrTransform is wrapped by the error of a patch with a transformation that failed.
 var ErrTransform = errors.New("a transformation of the patch failed")
 
-// transform returns what the changes make of an object, and the operations for it.
+// transform returns the changed object, and the operations for the change.
 func transform(obj, merge map[string]any, fns []Fn) (wanted map[string]any, ops []Op, err error) {
 	wanted = object.CloneMap(obj)
 	if wanted == nil {

@@ -11,7 +11,7 @@ import (
 // lostAnswer is a JSON patch that the server may have applied, though its answer was lost.
 type lostAnswer struct {
 	call Call
-	fns  int // how many of the transformations, from the first, it was made by
+	fns  int // number of transformations in the request, counted from the first
 
 	status bool // they change the status too, by a request that was to follow
 }
@@ -22,8 +22,8 @@ func (p *Patch) lostAnswer() *lostAnswer {
 	return p.lost
 }
 
-// settleLost finds out what became of the request whose answer was lost, and drops the
-// transformations that it has applied. It returns false if the object is gone.
+// settleLost determines the effect of the request whose response was lost, and drops the transformations that the
+// request applied. It returns false if the object was deleted.
 func (s *sender) settleLost() (exists bool, err error) {
 	if s.requests.Landed == nil {
 		s.lost = nil
@@ -92,7 +92,7 @@ func (c Call) Applied(version map[string]any) bool {
 
 // evidence counts the fields that a request changes, by their values in a later version.
 type evidence struct {
-	present int // as wanted
+	present int // number of operations with the wanted result
 	other   int // neither as wanted, nor as before, which a schema that drops the field explains
 }
 

@@ -138,7 +138,7 @@ func (p *Patch) Append(other *Patch) {
 	p.fns = append(p.fns, fns...)
 }
 
-// Restore puts back what was taken and could not be sent. Later changes take precedence.
+// Restore puts back taken changes that could not be sent. Later changes take precedence.
 func (p *Patch) Restore(taken *Patch) {
 	merge, fns, lost := taken.Tree(), taken.Fns(), taken.lostAnswer()
 	p.mu.Lock()

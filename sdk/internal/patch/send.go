@@ -33,7 +33,7 @@ type Call struct {
 	ContentType string // [MergeType] or [JSONType]
 	Payload     any    // map[string]any of a merge patch, or []Op of a JSON patch
 
-	// Base is the version that a JSON patch is for, and Wanted is what it makes of it.
+	// Base is the version that a JSON patch applies to, and Wanted is the patched object.
 	Base, Wanted map[string]any
 }
 
@@ -49,7 +49,7 @@ type Object interface {
 	Tree() (map[string]any, error)
 }
 
-// Requests are what a patch is sent by.
+// Requests are the functions that send a patch.
 type Requests struct {
 	// Send sends a PATCH request. It returns the patched object. [ErrGone], [ErrOutdated] and
 	// [ErrRepeated] are results; any other error is a failure.
@@ -62,16 +62,16 @@ type Requests struct {
 
 // Result is the result of sending a patch.
 type Result struct {
-	// Object is what the last successful request returned, with its new resourceVersion. It is
-	// nil if no request was sent or none succeeded.
+	// Object is the response of the last successful request, with its new resourceVersion. It is nil if no request
+	// was sent or none succeeded.
 	Object Object
 
 	// Gone is whether the object no longer exists. Nothing remains to be sent then.
 	Gone bool
 
-	// Remaining is what was not applied. Without an error, it holds the transformations that did not
-	// apply, as the object had changed: they run again for the newer version. With an error, it holds
-	// all that the server did not accept. It is nil if there is nothing.
+	// Remaining has the changes that were not applied; nil if there are none. Without an error, it holds the
+	// transformations that did not apply because the object had changed; they run again for the newer version. With
+	// an error, it holds all changes that the server did not accept.
 	Remaining *Patch
 
 	// Calls is the number of sent requests.
@@ -148,7 +148,7 @@ type sender struct {
 	statusIsSubresource bool
 
 	latest Object // the newest known version
-	fns    []Fn   // that are not applied yet
+	fns    []Fn   // transformations that are not applied yet
 	lost   *lostAnswer
 	result Result
 }
@@ -170,7 +170,7 @@ func (s *sender) send(call Call) (bool, error) {
 
 func (s *sender) gone() { s.result = Result{Gone: true, Calls: s.result.Calls} }
 
-// failed returns the result together with what is not sent because of an error.
+// failed returns the result of an error, with the unsent changes.
 func (s *sender) failed(calls []Call, err error) (Result, error) {
 	if err == nil {
 		return s.result, nil
@@ -232,8 +232,9 @@ func (s *sender) sendTransformations() error {
 	return nil
 }
 
-// sendLostFirst sends the transformations of the request whose answer was lost, and then the others, so
-// that one request is never mistaken for another. If the first do not apply, the others remain too.
+// sendLostFirst sends the transformations of the request whose response was lost, and then the remaining
+// transformations, so that the two requests are never confused. If the first request does not apply, all
+// transformations remain.
 func (s *sender) sendLostFirst() error {
 	others := s.fns[s.lost.fns:]
 	s.fns = s.fns[:s.lost.fns:s.lost.fns]

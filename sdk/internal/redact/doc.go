@@ -1,3 +1,3 @@
-// Package redact hides values that must not be shown: the data of Secrets, and the fields that an operator's
-// settings name. It knows where such values are, and finds them again in texts that others made.
+// Package redact hides values that must not be shown: the data of Secrets, and the fields that an operator's settings
+// name. It finds these values in objects, and in texts of other components, such as error messages.
 package redact

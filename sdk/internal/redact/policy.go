@@ -16,8 +16,8 @@ const Mark = printable.Redacted
 
 // Policy is which values are hidden, besides the data of Secrets.
 type Policy struct {
-	// Fields are the fields whose values are hidden in the objects of all resources. A path goes on in each
-	// item of a list.
+	// Fields are the fields whose values are hidden in the objects of all resources. A path continues in each item of
+	// a list.
 	Fields []object.Path
 
 	// Indices are the ids of indices whose values are hidden.
@@ -120,8 +120,8 @@ func (s *Secrets) contains(path object.Path) bool {
 	return false
 }
 
-// at returns the paths that a JSON pointer may stand for, as far as they tell hidden fields apart. A number in
-// it is the index of a list item, which paths do not have, or the key of a map. There is at least one path.
+// at returns the possible paths of a JSON pointer, as far as they differ in hidden fields. A number in the pointer is
+// either the index of a list item, which paths do not have, or the key of a map. There is at least one path.
 func (s *Secrets) at(pointer string) []object.Path {
 	if pointer == "" {
 		return []object.Path{nil}

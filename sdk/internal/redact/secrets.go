@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// Secrets hides the values of one object. It is safe for concurrent use. The methods of nil return what they
-// are given.
+// Secrets hides the values of one object. It is safe for concurrent use. The methods of a nil Secrets return their
+// argument.
 type Secrets struct {
 	paths  []object.Path
 	hidden *printable.Secrets
@@ -25,8 +25,8 @@ func newSecrets(paths []object.Path, versions func() []any) *Secrets {
 	return &Secrets{paths: paths, hidden: printable.NewSecrets(fields, versions)}
 }
 
-// Value returns a copy of the value of a field without what is hidden in it. The keys of maps remain, except for
-// those of managed fields that have values of list items.
+// Value returns a copy of the value of a field without its hidden values. The keys of maps remain, except for keys in
+// managed fields that contain values of list items.
 func (s *Secrets) Value(path object.Path, value any) any {
 	if s == nil {
 		return value

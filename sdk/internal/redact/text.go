@@ -2,8 +2,8 @@ package redact
 
 import "github.com/kopf-dev/kopf/sdk/internal/patch"
 
-// Text returns a text in which the hidden values of the object are replaced, and those of more objects or bodies of
-// requests. It finds values as they are, in quotes, and in base64, if they have at least 4 bytes.
+// Text returns a text in which the hidden values of the object, and of further objects or request bodies, are
+// replaced. It finds values of at least 4 bytes: verbatim, in quotes, and in base64.
 func (s *Secrets) Text(text string, bodies ...any) string {
 	if s == nil {
 		return text
@@ -15,7 +15,7 @@ func (s *Secrets) Text(text string, bodies ...any) string {
 	return s.hidden.Text(text, more...)
 }
 
-// Error returns an error whose text is that of [Secrets.Text]. It wraps the given one.
+// Error returns an error that wraps err, with the message changed by [Secrets.Text].
 func (s *Secrets) Error(err error, bodies ...any) error {
 	if s == nil || err == nil {
 		return err

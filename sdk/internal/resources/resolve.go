@@ -11,8 +11,8 @@ import (
 // Demand is a selector with what its handlers need.
 type Demand struct {
 	Selector Selector
-	Watch    bool // to list and watch the objects
-	Patch    bool // to keep state in the objects
+	Watch    bool // list and watch the objects
+	Patch    bool // keep state in the objects
 }
 
 // ambiguity is a selector for one resource that matches several.
@@ -23,10 +23,10 @@ type ambiguity struct {
 
 // Resolution is the resources to serve for some demands, and those that cannot be served.
 type Resolution struct {
-	Served []Resource // in the order of their keys
+	Served []Resource // served resources, sorted by key
 
 	Ambiguous    []ambiguity
-	Unresolved   []Selector // which match no resource, or only ambiguous ones
+	Unresolved   []Selector // selectors that match no resource, or only ambiguous ones
 	NonWatchable []Resource
 	NonPatchable []Resource
 	Rejected     []Rejection
@@ -49,9 +49,9 @@ func (r *Resolution) Reject(reason func(*Resource) string) {
 	})
 }
 
-// Resolve selects the resources to serve. A resource that an ambiguous selector matches is
-// not served, even if another selector matches only that one: its objects would be marked as
-// handled, and the handlers of the ambiguous selector would never see their creation.
+// Resolve selects the resources to serve. A resource that an ambiguous selector matches is not served, even if an
+// unambiguous selector matches it too: the objects would be marked as handled, and the handlers of the ambiguous
+// selector would never see the creations.
 func Resolve(demands []Demand, all []Resource) Resolution {
 	var res Resolution
 	dropped := map[schema.GroupVersionResource]bool{}
@@ -112,7 +112,7 @@ func Resolve(demands []Demand, all []Resource) Resolution {
 	return res
 }
 
-// Warnings returns the log messages about what is not served.
+// Warnings returns the log messages about selectors whose resources are not served.
 func (r *Resolution) Warnings() []string {
 	var lines []string
 	for _, a := range r.Ambiguous {

@@ -18,10 +18,10 @@ type Resource struct {
 	Shortcuts    []string // short names, such as "po"
 	Categories   []string // such as "all"
 	Subresources []string // such as "status"
-	Verbs        []string // which the API offers, permitted or not
+	Verbs        []string // verbs that the API offers, permitted or not
 
 	Namespaced bool
-	Preferred  bool // whether its group prefers the version
+	Preferred  bool // is the preferred version of its group
 }
 
 // Key returns the identity of the resource, e.g. "kopfexamples.v1.kopf.dev" or "pods.v1".
@@ -73,9 +73,8 @@ func (r *Resource) watchable() bool {
 // patchable reports whether the objects can be patched.
 func (r *Resource) patchable() bool { return slices.Contains(r.Verbs, "patch") || r.terminating() }
 
-// terminating reports whether the definition of the resource is being deleted. The API server offers
-// no verbs of writing then, but accepts patches until the last object is gone: whoever has a
-// finalizer on the objects must be able to remove it.
+// terminating reports whether the definition of the resource is being deleted. The API server offers no verbs of
+// writing then, but accepts patches until the last object is deleted, so that operators can remove their finalizers.
 func (r *Resource) terminating() bool {
 	offers := func(verb string) bool { return slices.Contains(r.Verbs, verb) }
 	return offers("delete") && offers("deletecollection") && !offers("create") && !offers("update")

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// Unknown returns the paths of the fields that a Go type has and the schema has not, such as
-// "spec.siez", sorted. Elements of lists are written as "spec.items[].siez", values of maps as
-// "spec.parts.*.siez". Types that read their JSON themselves are not looked into. The path is that of the
-// value that is read into the type: empty for the whole object.
+// Unknown returns the paths of the fields that a Go type has and the schema has not, such as "spec.siez", sorted.
+// Elements of lists are written as "spec.items[].siez", values of maps as "spec.parts.*.siez". Types with their own
+// UnmarshalJSON are skipped. The path leads to the value that decodes into the type: empty for the whole object.
 func (s *Schema) Unknown(t reflect.Type, path ...string) []string {
 	n := s.root
 	for _, name := range path {

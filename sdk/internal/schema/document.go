@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Document is what the API server publishes of a group and version: the schemas of its kinds, and of the
-// types that they refer to. It is safe for concurrent use.
+// Document has the OpenAPI schemas of a group and version: of the kinds, and of the types that the kinds refer to. It
+// is safe for concurrent use.
 type Document struct{ schemas map[string]*node }
 
-// node is a part of a schema: that which tells what fields there are.
+// node is a part of a schema, reduced to the names of its fields.
 type node struct {
 	Ref             string           `json:"$ref"`
 	AllOf           []*node          `json:"allOf"`
@@ -93,10 +93,10 @@ func (d *Document) resolve(n *node, depth int) []*node {
 	return all
 }
 
-// view is what the nodes of a value say together.
+// view merges the nodes of a value.
 type view struct {
 	properties map[string]*node
-	values     *node // of a map, for all keys that are not properties
+	values     *node // schema of a map's values, for all keys that are not properties
 	items      *node
 	open       bool // any field may be there
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Moves are what a replica does so that all replicas come to hold an even number of shards.
+// Moves are the steps of a replica towards an even number of shards per replica.
 type Moves struct {
-	Acquire []int // shards that nobody holds
+	Acquire []int // free shards to acquire
 	Release []int // shards for others
 }
 
-// Balance returns the moves of one replica. The members are all replicas that are there; the replica itself
-// is one of them even if it is missing. The holders are those of the shards, by number; an empty holder means
-// that a shard is free. A replica releases only what it holds beyond its share, so that few shards move.
+// Balance returns the moves of one replica. The members are all present replicas; me counts as a member even if it is
+// missing. The holders are indexed by shard; an empty holder means that the shard is free. A replica releases only
+// shards beyond its share, so that few shards move.
 //
 // Replicas that decide at different moments may see different members and holders. Only leases keep two of
 // them from holding a shard: Balance merely converges when the views do.

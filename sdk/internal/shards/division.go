@@ -21,7 +21,7 @@ const (
 // Division divides all objects into shards: ranges of the 64-bit FNV-1a hash of a field, as equal as
 // possible. It is the hash of the API server's parameter shardSelector.
 type Division struct {
-	Shards int // at least 1
+	Shards int // number of shards, at least 1
 	Key    Key
 }
 

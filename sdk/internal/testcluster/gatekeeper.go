@@ -37,7 +37,7 @@ type Gatekeeper struct {
 	ca      []byte
 
 	mu       sync.Mutex
-	until    map[string]time.Time // by token, or by the fingerprint of a certificate
+	until    map[string]time.Time // end of validity, by token or by the fingerprint of a certificate
 	rejected map[string]bool      // expired credentials that were used
 	refused  map[string]int       // requests by kind
 	streams  int

@@ -1,7 +1,6 @@
-// Package testhooks lets package kopftest make and read requests whose fields package kopf
-// does not export. Go has no friend packages: without it, every operator's author would see
-// these functions. Package kopf sets the variables when it is initialised; nothing changes
-// them afterwards. Only package kopftest may call them.
+// Package testhooks gives package kopftest access to unexported fields of package kopf's requests. Go has no friend
+// packages; exported functions in package kopf would be visible to every operator's author. Package kopf sets the
+// variables when it is initialised; nothing changes them afterwards. Only package kopftest may call them.
 package testhooks
 
 import (
@@ -49,13 +48,13 @@ var (
 	HandlersOf func(registry any) *handlers.Registry
 )
 
-// Task is what a *kopf.DaemonRun needs of its operator: a [daemons.Task], or the stand-in of
-// package kopftest. It is safe for concurrent use.
+// Task is the operator's side of a *kopf.DaemonRun: a [daemons.Task], or the stand-in of package kopftest. It is safe
+// for concurrent use.
 type Task interface {
 	// Live returns the newest version of the object.
 	Live() *object.Object
 
-	// Views returns what the daemons of the object have decoded of it.
+	// Views returns the object's decoded views, which its daemons share.
 	Views() *daemons.Views
 
 	// Newer returns a channel that closes when a newer version of the object arrives.

@@ -28,7 +28,7 @@ func (d difference) Error() string { return string(d) }
 // table of docs/decisions/vectors.md too.
 func Differs(reason string) error { return difference(reason) }
 
-// skipped is what the tests of another package, or no tests, check.
+// skipped marks vectors that the tests of another package check, or no tests.
 type skipped struct{}
 
 func (skipped) Error() string { return "not checked" }
