@@ -61,7 +61,7 @@ func (c *Client) RemoveFinalizer(ctx context.Context, ref inspect.Ref, finalizer
 			return explain(err)
 		}
 		if string(o.GetUID()) != ref.UID {
-			return fmt.Errorf("%s is gone already; another object has its name", ref.Name)
+			return fmt.Errorf("%s was deleted; another object has its name", ref.Name)
 		}
 		before := o.GetFinalizers()
 		rest := slices.DeleteFunc(slices.Clone(before), func(f string) bool { return f == finalizer })

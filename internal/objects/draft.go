@@ -100,7 +100,7 @@ func check(draft *runner.Draft, tree map[string]any) error {
 		}
 	}
 	if _, ok := tree["status"]; ok {
-		return fmt.Errorf("status cannot be edited: it is what the operator reports")
+		return fmt.Errorf("status cannot be edited: it is the operator's report")
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
 	for _, field := range ofServer {

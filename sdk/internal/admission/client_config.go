@@ -13,7 +13,7 @@ type ClientConfig struct {
 	Service  *Service `json:"service,omitempty"`
 	CABundle []byte   `json:"caBundle,omitempty"` // PEM; in base64 on the wire
 
-	Lost string `json:"-"` // why the API server cannot reach it just now, for people
+	Lost string `json:"-"` // reason why the API server cannot reach it at present, for people
 }
 
 // Service is a service of the cluster.

@@ -103,7 +103,7 @@ type wireResponse struct {
 		UID       string      `json:"uid"`
 		Allowed   bool        `json:"allowed"`
 		Warnings  []string    `json:"warnings,omitempty"`
-		Patch     []byte      `json:"patch,omitempty"` // in base64
+		Patch     []byte      `json:"patch,omitempty"` // patch in base64
 		PatchType string      `json:"patchType,omitempty"`
 		Status    *wireStatus `json:"status,omitempty"`
 	} `json:"response"`

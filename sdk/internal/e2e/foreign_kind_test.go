@@ -24,5 +24,5 @@ func TestHandler_TypeOfAnotherKindIsWarnedOf(t *testing.T) {
 	op := cluster.Run(func(r *kopf.Registry) {
 		kopf.OnCreate(r, kexes, func(context.Context, *kopf.Change[ConfigMap]) error { return nil }, kopf.ID("create"))
 	})
-	op.WaitLog("is for kopfexamples.v1.kopf.dev, but its Go type is that of another kind, ConfigMap; register it for configmaps.v1, or change the type")
+	op.WaitLog("is for kopfexamples.v1.kopf.dev, but its Go type belongs to another kind, ConfigMap; register it for configmaps.v1, or change the type")
 }

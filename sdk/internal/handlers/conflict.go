@@ -12,10 +12,10 @@ type Conflict struct{ First, Second *Handler }
 // String returns who conflicts, and what to do.
 func (c Conflict) String() string {
 	if c.First.ID != c.Second.ID {
-		return fmt.Sprintf("%s (at %s) and %s (at %s) would keep their progress in the same annotation; give one of them another id with kopf.ID",
+		return fmt.Sprintf("%s (at %s) and %s (at %s) would keep their progress in the same annotation; give either handler another id with kopf.ID",
 			c.First, c.First.ShortSource(), c.Second, c.Second.ShortSource())
 	}
-	return fmt.Sprintf("%s (at %s) and another one (at %s) have the same id; give one of them another id with kopf.ID",
+	return fmt.Sprintf("%s (at %s) and another one (at %s) have the same id; give either handler another id with kopf.ID",
 		c.Second, c.First.ShortSource(), c.Second.ShortSource())
 }
 

@@ -55,7 +55,7 @@ func TestConflict_NamesBothPlaces(t *testing.T) {
 	c := Conflict{
 		&Handler{ID: "create", Family: Create, Source: "/home/me/one/a.go:1"}, &Handler{ID: "create", Family: Create, Source: "/home/me/two/b.go:2"},
 	}
-	want := "Handler 'create' (at one/a.go:1) and another one (at two/b.go:2) have the same id; give one of them another id with kopf.ID"
+	want := "Handler 'create' (at one/a.go:1) and another one (at two/b.go:2) have the same id; give either handler another id with kopf.ID"
 	if got := c.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -65,7 +65,7 @@ func TestConflict_NamesBothIDs(t *testing.T) {
 	c := Conflict{
 		&Handler{ID: "a/b", Family: Create, Source: "/home/me/one/a.go:1"}, &Handler{ID: "a.b", Family: Update, Source: "/home/me/two/b.go:2"},
 	}
-	want := "Handler 'a/b' (at one/a.go:1) and Handler 'a.b' (at two/b.go:2) would keep their progress in the same annotation; give one of them another id with kopf.ID"
+	want := "Handler 'a/b' (at one/a.go:1) and Handler 'a.b' (at two/b.go:2) would keep their progress in the same annotation; give either handler another id with kopf.ID"
 	if got := c.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

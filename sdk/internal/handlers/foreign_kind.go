@@ -17,7 +17,7 @@ func (r *Registry) ForeignKinds(res *resources.Resource, cluster []resources.Res
 		}
 		for i := range cluster {
 			if cluster[i].Kind == h.ObjectKind {
-				warnings = append(warnings, fmt.Sprintf("%s (%s) is for %s, but its Go type is that of another kind, %s; register it for %s, or change the type",
+				warnings = append(warnings, fmt.Sprintf("%s (%s) is for %s, but its Go type belongs to another kind, %s; register it for %s, or change the type",
 					h, h.ShortSource(), res.Key(), h.ObjectKind, cluster[i].Key()))
 				break
 			}

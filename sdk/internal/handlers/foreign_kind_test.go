@@ -30,7 +30,7 @@ func TestForeignKinds_OnlyIfCertain(t *testing.T) {
 		if (len(warnings) > 0) != tt.want {
 			t.Errorf("%s: got %q", name, warnings)
 		}
-		const want = "Handler 'create' (handlers/a.go:7) is for pods.v1, but its Go type is that of another kind, Node; register it for nodes.v1, or change the type"
+		const want = "Handler 'create' (handlers/a.go:7) is for pods.v1, but its Go type belongs to another kind, Node; register it for nodes.v1, or change the type"
 		if tt.want && strings.Join(warnings, "\n") != want {
 			t.Errorf("%s: got %q", name, warnings)
 		}

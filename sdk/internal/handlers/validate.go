@@ -10,7 +10,7 @@ var (
 	errNoID          = errors.New("the handler has no id")
 	errFieldRequired = errors.New("a value is checked without a field; name the field")
 	errValueOrChange = errors.New("the value is checked both in any state and in the old or the new one; use one of them")
-	errOldNew        = errors.New("only handlers of updates and fields have an old and a new value")
+	errOldNew        = errors.New("only update handlers and field handlers have an old and a new value")
 	errKeepOptional  = errors.New("KeepOnFailure needs the finalizer, which an Optional handler does without; use one of them")
 	errIncomparable  = errors.New("the identity of the function is not comparable")
 )

@@ -28,7 +28,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := listenPrivately(ctx, where)
 	if errors.Is(err, syscall.EADDRINUSE) && isStale(ctx, where) {
 		if err := os.Remove(where); err != nil {
-			return nil, fmt.Errorf("inspector: remove the socket of a former process: %w", err)
+			return nil, fmt.Errorf("inspector: remove the socket of a previous process: %w", err)
 		}
 		listener, err = listenPrivately(ctx, where)
 	}

@@ -73,7 +73,7 @@ func (t token) isIn(r *http.Request) bool {
 // missing returns the message to readers without a valid token.
 func (t token) missing() string {
 	if t.file == "" {
-		return "wrong token; set " + inspect.TokenVariable + " to that of the operator"
+		return "wrong token; set " + inspect.TokenVariable + " to the operator's token"
 	}
 	return "wrong token; read it as the user of the operator, or set " + inspect.TokenVariable + " for both"
 }

@@ -4,8 +4,8 @@ import "slices"
 
 // Plurals of the resources of peering objects.
 const (
-	ClusterPeerings    = "clusterkopfpeerings" // of operators that serve the cluster
-	NamespacedPeerings = "kopfpeerings"        // of operators that serve namespaces
+	ClusterPeerings    = "clusterkopfpeerings" // used by operators that serve the cluster
+	NamespacedPeerings = "kopfpeerings"        // used by operators that serve namespaces
 )
 
 // peeringGroups are the API groups of peering objects, the preferred one first: operators of before 2021
