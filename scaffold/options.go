@@ -148,6 +148,27 @@ func singular(kind string) string {
 	return strings.TrimSuffix(kind, "s")
 }
 
+// prefixOf returns the prefix of an operator's annotations: the name of the folder, and the group of the resource. It
+// never begins with "kopf.", since other operators would not recognise the annotations as records.
+func prefixOf(name, group string) string {
+	label := strings.Map(func(r rune) rune {
+		if r <= unicode.MaxASCII && (unicode.IsLower(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	label = strings.Trim(label[:min(len(label), validation.DNS1123LabelMaxLength)], "-")
+	if label == "kopf" {
+		label = "my-kopf"
+	}
+	for _, prefix := range []string{label + "." + group, "operator." + group} {
+		if len(validation.IsDNS1123Subdomain(prefix)) == 0 {
+			return prefix
+		}
+	}
+	return group // with anything before it, it would be too long
+}
+
 // moduleName returns the name of a folder as the last element of a module path.
 func moduleName(name string) string {
 	clean := strings.Map(func(r rune) rune {

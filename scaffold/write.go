@@ -47,6 +47,7 @@ type file struct {
 type data struct {
 	Options
 	Name      string // the name of the folder
+	Prefix    string // Registry.Prefix
 	Singular  string
 	Object    string // the name of the sample object
 	GoVersion string
@@ -86,7 +87,7 @@ func Write(o Options) (*Result, error) {
 		return nil, err
 	}
 	d := data{
-		Options: o, Name: filepath.Base(o.Dir), Singular: strings.ToLower(o.Kind), Object: "my-" + strings.ToLower(o.Kind),
+		Options: o, Name: filepath.Base(o.Dir), Prefix: prefixOf(filepath.Base(o.Dir), o.Group), Singular: strings.ToLower(o.Kind), Object: "my-" + strings.ToLower(o.Kind),
 		GoVersion: goVersion, APIVersion: apiVersion,
 	}
 	contents := make(map[string][]byte)

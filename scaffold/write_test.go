@@ -80,6 +80,29 @@ func TestWrite_ResourceOfOptions(t *testing.T) {
 	}
 }
 
+func TestWrite_PrefixIsValidAndOfTheOperator(t *testing.T) {
+	for _, test := range []struct{ folder, group, want string }{
+		{"hello", "", "hello.example.com"},
+		{"Claims-Operator", "storage.example.org", "claims-operator.storage.example.org"},
+		{"my.policy_engine", "", "my-policy-engine.example.com"},
+		{"größe x", "", "gr--e-x.example.com"},
+		{"kopf", "", "my-kopf.example.com"},
+		{"ü", "", "operator.example.com"},
+		{strings.Repeat("x", 100), "", strings.Repeat("x", 63) + ".example.com"},
+		{strings.Repeat("x", 9), strings.Repeat("a.", 120) + "example", strings.Repeat("a.", 120) + "example"},
+	} {
+		dir := t.TempDir()
+		if _, err := Write(Options{Dir: filepath.Join(dir, test.folder), Kind: "Hello", Group: test.group}); err != nil {
+			t.Errorf("%s: %v", test.folder, err)
+			continue
+		}
+		code := string(read(t, dir, test.folder+"/handlers/handlers.go"))
+		if want := "\tr.Prefix = \"" + test.want + "\" // "; !strings.Contains(code, want) {
+			t.Errorf("%s: want %s in\n%s", test.folder, want, code)
+		}
+	}
+}
+
 func TestWrite_NeverOverwrites(t *testing.T) {
 	for _, name := range []string{"README.md", "AGENTS.md", "handlers/crd.yaml"} {
 		dir := t.TempDir()

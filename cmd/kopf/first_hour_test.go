@@ -153,7 +153,7 @@ func TestWorkbench_StuckFinalizerIsRescued(t *testing.T) {
 	term.types("y")
 	term.shows("! stuck", "the volume is still attached", "✗ 1 need you")
 	term.types("F")
-	term.shows("Remove our finalizer from my-hello?", "kopf.zalando.org/KopfFinalizerMarker", "release will not finish")
+	term.shows("Remove our finalizer from my-hello?", "hello.example.com/finalizer", "release will not finish")
 	term.types("Enter") // keeps it
 	term.hides("Remove our finalizer")
 	term.shows("! stuck")

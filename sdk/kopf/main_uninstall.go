@@ -57,7 +57,7 @@ func (f *uninstallFlags) check() error {
 // run deletes the operator's finalizers, webhook configurations, peering records and leases. It does not call the
 // startup handlers, so it ignores settings that they change.
 func (f *uninstallFlags) run(ctx context.Context, o *Operator, out io.Writer, note func(string)) error {
-	settings := o.Settings.withDefaults()
+	settings := o.settings()
 	config := o.config(&settings)
 	config.Logins = o.logins()
 	logins, err := engine.Connect(ctx, config)

@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		return errRunning
 	}
 	defer o.running.Store(false)
-	settings := o.Settings.withDefaults() // startup handlers may change this copy, for this run
+	settings := o.settings() // startup handlers may change this copy, for this run
 	config := o.config(&settings)
 	if asked, err := describeIfAsked(config); asked {
 		return err
@@ -100,6 +101,15 @@ func (o *Operator) Run(ctx context.Context) error {
 	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
 }
 
+// settings returns the settings at the beginning of a run.
+func (o *Operator) settings() Settings {
+	s := o.Settings
+	if prefix := o.Registry.Prefix; prefix != "" {
+		s.Persistence.Finalizer = cmp.Or(s.Persistence.Finalizer, prefix+"/finalizer")
+	}
+	return s.withDefaults()
+}
+
 // config returns the configuration of a run without the logins. Startup handlers may change the settings.
 func (o *Operator) config(settings *Settings) engine.Config {
 	logger := o.Logger
@@ -109,7 +119,7 @@ func (o *Operator) config(settings *Settings) engine.Config {
 	return engine.Config{
 		Registry: &o.Registry.registry,
 		Settings: func() engine.Settings {
-			s := o.inDevelopment(*settings).engine()
+			s := o.inDevelopment(*settings).engine(o.Registry.Prefix)
 			s.Admission = o.admission.override(settings.Admission).engine(o.admission.session)
 			s.Admission.Confined = o.admission.underTest != ""
 			if o.settled != nil {

@@ -17,6 +17,12 @@ import (
 // [Operator] or [Main]. The zero value is an empty registry. It is not safe for concurrent use,
 // and must not be changed while an operator runs it.
 type Registry struct {
+	// Prefix is the prefix of all annotations that the operator keeps on objects, such as "claims.example.com". The
+	// finalizer is then the prefix with "/finalizer". Operators that handle the same objects need different ones, and
+	// an operator with another prefix than before takes all objects for new. The finalizer and the storages of
+	// [PersistenceSettings] take precedence. Defaults to "kopf.zalando.org".
+	Prefix string
+
 	registry handlers.Registry
 	handlers []registration
 	errs     []error

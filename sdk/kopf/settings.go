@@ -170,14 +170,16 @@ type NetworkingSettings struct {
 // PersistenceSettings configure the operator's records on the objects.
 type PersistenceSettings struct {
 	// Finalizer is the name of the finalizer. The operator does not start with a name that the API server would
-	// reject. Defaults to "kopf.zalando.org/KopfFinalizerMarker".
+	// reject. Defaults to [Registry].Prefix with "/finalizer" or, without a prefix, to
+	// "kopf.zalando.org/KopfFinalizerMarker".
 	Finalizer string
 
-	// ProgressStorage stores the progress of the handlers. Defaults to storage.Smart.
+	// ProgressStorage stores the progress of the handlers. Defaults to storage.Annotations with [Registry].Prefix or,
+	// without a prefix, to storage.Smart.
 	ProgressStorage ProgressStorage
 
 	// DiffBaseStorage stores the essence of the object as last handled. Defaults to
-	// storage.AnnotationDiffBase.
+	// storage.AnnotationDiffBase with [Registry].Prefix.
 	DiffBaseStorage DiffBaseStorage
 
 	// IgnoredMetadata are labels and annotations outside of the essence: their changes are no updates. A name that

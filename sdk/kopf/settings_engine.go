@@ -49,8 +49,8 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// engine converts the settings for the engine.
-func (s Settings) engine() engine.Settings {
+// engine converts the settings for the engine. The prefix is Registry.Prefix.
+func (s Settings) engine(prefix string) engine.Settings {
 	s = s.withDefaults()
 	settings := engine.Settings{
 		ServerTimeout:     s.Watching.ServerTimeout,
@@ -109,8 +109,8 @@ func (s Settings) engine() engine.Settings {
 
 		Finalizer:          s.Persistence.Finalizer,
 		ConsistencyTimeout: max(0, s.Persistence.ConsistencyTimeout),
-		Progress:           engineProgress(s.Persistence.ProgressStorage),
-		DiffBase:           engineDiffBase(s.Persistence.DiffBaseStorage),
+		Progress:           engineProgress(s.Persistence.ProgressStorage, prefix),
+		DiffBase:           engineDiffBase(s.Persistence.DiffBaseStorage, prefix),
 	}
 	settings.Selection.IgnoredMetadata = s.Persistence.IgnoredMetadata
 	s.Scaling.engine(&settings)

@@ -27,7 +27,7 @@ import (
 )
 
 func TestSettings_DefaultsMatchComments(t *testing.T) {
-	got := (&Settings{}).engine()
+	got := (&Settings{}).engine("")
 	if n := len(slices.Collect(got.ErrorDelays)); n != 15 {
 		t.Errorf("%d error delays", n)
 	}
@@ -65,6 +65,32 @@ func TestSettings_DefaultsMatchComments(t *testing.T) {
 	}
 }
 
+func TestSettings_PrefixOfRegistryIsDefaultOfStorages(t *testing.T) {
+	o := Operator{Registry: &Registry{Prefix: "claims.example.com"}}
+	s := o.settings()
+	got := s.engine(o.Registry.Prefix)
+	if got.Finalizer != "claims.example.com/finalizer" {
+		t.Errorf("the finalizer is %s", got.Finalizer)
+	}
+	progress := &state.AnnotationsProgress{Prefix: "claims.example.com", TouchKey: "touch-dummy", V1: true}
+	if diff := cmp.Diff(state.ProgressStorage(progress), got.Progress); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	base := &state.AnnotationsDiffBase{Prefix: "claims.example.com", Key: "last-handled-configuration", V1: true}
+	if diff := cmp.Diff(state.DiffBaseStorage(base), got.DiffBase); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+
+	o.Settings.Persistence = PersistenceSettings{Finalizer: "mine/finalizer", ProgressStorage: failing{}, DiffBaseStorage: failingBase{}}
+	s = o.settings()
+	got = s.engine(o.Registry.Prefix)
+	_, progressIsMine := got.Progress.(customProgress)
+	_, baseIsMine := got.DiffBase.(customDiffBase)
+	if got.Finalizer != "mine/finalizer" || !progressIsMine || !baseIsMine {
+		t.Errorf("the settings have no precedence: %+v", got)
+	}
+}
+
 // A setting that is not passed on would be ignored silently.
 func TestSettings_EachReachesEngine(t *testing.T) {
 	const published = "Process.Inspector" // it is published before the settings are certain
@@ -78,9 +104,9 @@ func TestSettings_EachReachesEngine(t *testing.T) {
 				if group.Name+"."+field.Name == "Scaling.ShardByNamespace" {
 					s.Scaling.Shards = 3 // there is no key without shards
 				}
-				before := describe(s.engine())
+				before := describe(s.engine(""))
 				set(t, reflect.ValueOf(&s).Elem().Field(i).Field(j))
-				if after := describe(s.engine()); after == before && group.Name+"."+field.Name != published {
+				if after := describe(s.engine("")); after == before && group.Name+"."+field.Name != published {
 					t.Errorf("the engine does not see it:\n%s", after)
 				}
 			})
@@ -154,7 +180,7 @@ func describe(e engine.Settings) string {
 func TestSettings_NegativeDurationsMeanNone(t *testing.T) {
 	var s Settings
 	s.Execution.DefaultRetryDelay, s.Persistence.ConsistencyTimeout, s.Networking.ConnectTimeout = -1, -1, -1
-	e := s.engine()
+	e := s.engine("")
 	if e.DefaultBackoff != 0 || e.ConsistencyTimeout != 0 || e.ConnectTimeout >= 0 {
 		t.Errorf("got %+v", e)
 	}
@@ -190,7 +216,7 @@ func (failingBase) Store(context.Context, *Object, map[string]any, *Patch) error
 
 func TestStorages_ErrorsNameStorage(t *testing.T) {
 	p, object := patch.NewPatch(), map[string]any{"metadata": map[string]any{"name": "a"}}
-	s, base := engineProgress(failing{}), engineDiffBase(failingBase{})
+	s, base := engineProgress(failing{}, ""), engineDiffBase(failingBase{}, "")
 	_, fetched := s.Fetch(object, "create")
 	_, fetchedBase := base.Fetch(object)
 	for name, err := range map[string]error{
@@ -206,12 +232,12 @@ func TestStorages_ErrorsNameStorage(t *testing.T) {
 
 func TestStorages_CustomOnesCannotModifyObject(t *testing.T) {
 	obj := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}
-	essence := engineDiffBase(failingBase{}).Essence(obj, []object.Path{{"spec"}})
+	essence := engineDiffBase(failingBase{}, "").Essence(obj, []object.Path{{"spec"}})
 	if essence["seen"] != true || obj["seen"] != nil {
 		t.Errorf("got %v, %v", essence, obj)
 	}
 	essence["spec"].(map[string]any)["size"] = int64(4)
-	if got := engineProgress(failing{}).Clear(obj); got["mine"] != nil {
+	if got := engineProgress(failing{}, "").Clear(obj); got["mine"] != nil {
 		t.Errorf("got %v", got)
 	}
 	want := map[string]any{"spec": map[string]any{"size": int64(3)}, "mine": true}

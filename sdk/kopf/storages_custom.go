@@ -1,6 +1,7 @@
 package kopf
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -20,15 +21,18 @@ func init() {
 }
 
 // engineProgress returns the engine's form of a storage: the engine's own for the built-in ones, and an
-// adapter for all others.
-func engineProgress(s ProgressStorage) state.ProgressStorage {
+// adapter for all others. The default one keeps progress under the prefix.
+func engineProgress(s ProgressStorage, prefix string) state.ProgressStorage {
 	switch s := s.(type) {
 	case nil:
+		if prefix != "" {
+			return &state.AnnotationsProgress{Prefix: prefix, TouchKey: "touch-dummy", V1: true}
+		}
 		return state.NewSmartProgress()
 	case bridge.Progress:
 		return s.Engine(func(part any) state.ProgressStorage {
 			storage, _ := part.(ProgressStorage)
-			return engineProgress(storage)
+			return engineProgress(storage, prefix)
 		})
 	default:
 		return customProgress{s, unbound()}
@@ -36,14 +40,16 @@ func engineProgress(s ProgressStorage) state.ProgressStorage {
 }
 
 // engineDiffBase is engineProgress for diff bases.
-func engineDiffBase(s DiffBaseStorage) state.DiffBaseStorage {
+func engineDiffBase(s DiffBaseStorage, prefix string) state.DiffBaseStorage {
 	switch s := s.(type) {
 	case nil:
-		return state.NewAnnotationsDiffBase()
+		base := state.NewAnnotationsDiffBase()
+		base.Prefix = cmp.Or(prefix, base.Prefix)
+		return base
 	case bridge.DiffBase:
 		return s.Engine(func(part any) state.DiffBaseStorage {
 			storage, _ := part.(DiffBaseStorage)
-			return engineDiffBase(storage)
+			return engineDiffBase(storage, prefix)
 		})
 	default:
 		return customDiffBase{s, unbound()}

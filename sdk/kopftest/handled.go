@@ -82,7 +82,7 @@ func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, obje
 	op.cluster.t.Helper()
 	progress := op.settings.Load().Persistence.ProgressStorage
 	if progress == nil {
-		progress = storage.Smart(storage.AnnotationNames{}, storage.StatusFields{})
+		progress = op.defaultProgress()
 	}
 	record, err := progress.Fetch(op.cluster.t.Context(), object, h.ID)
 	if err != nil {
@@ -92,6 +92,14 @@ func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, obje
 		return before(state.ResourceVersion, kopf.GetOr(object, "metadata.resourceVersion", ""))
 	}
 	return record.Retries >= h.Attempt
+}
+
+// defaultProgress returns the storage of an operator whose settings name none.
+func (op *Operator) defaultProgress() kopf.ProgressStorage {
+	if op.registry != nil && op.registry.Prefix != "" {
+		return storage.Annotations(storage.AnnotationNames{Prefix: op.registry.Prefix})
+	}
+	return storage.Smart(storage.AnnotationNames{}, storage.StatusFields{})
 }
 
 // failed returns which handler has failed permanently, and why.

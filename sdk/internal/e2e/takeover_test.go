@@ -109,7 +109,7 @@ func TestTakeover_HandlingIsContinued(t *testing.T) {
 				names = append(names, name)
 				recreate(cluster, name, object)
 			}
-			cluster.Run(func(r *kopf.Registry) { takeover.register(x, r) })
+			op := cluster.Run(func(r *kopf.Registry) { takeover.register(x, r) })
 			for _, name := range names {
 				cluster.WaitUntil(name+" is handled or gone", func() bool {
 					for _, o := range cluster.List(kex.name()) {
@@ -127,6 +127,7 @@ func TestTakeover_HandlingIsContinued(t *testing.T) {
 					}
 				}
 			}
+			noWarning(t, op)
 		})
 	}
 }

@@ -20,6 +20,7 @@ func (c *cycle) detect(ctx context.Context, s *situation) (err error) {
 	if c.plan, err = detect(ctx, s, c.view); err != nil {
 		return err
 	}
+	c.warnSharedState()
 	first := !c.memory.life.failuresRead
 	c.memory.life.failuresRead = true
 	former := first && len(c.plan.failures) > 0 && c.memory.flags.failed.Load() == nil
@@ -78,6 +79,7 @@ func (c *cycle) recordCalls(s *situation) (err error) {
 	}
 	r, life := &c.record, &c.memory.life
 	c.memory.handled, life.unfinished, life.deletionHandled = r.handled, r.unfinished, r.deletionHandled
+	life.states.stored = c.view.renewed
 	c.noteFailed(r.failures)
 	c.writes.finished = r.finished
 	for _, f := range r.forgotten {

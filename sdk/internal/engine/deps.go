@@ -39,6 +39,7 @@ type deps struct {
 	leases   *leaseStats
 	graves   graves // the objects that are gone
 
+	sharedState   sync.Map // keys of the resources of objects that another program records its handling on
 	hiddenIndices sync.Map // ids of the indices that have had a hidden value of an object
 
 	sink      *observe.Sink      // what happens is told to its subscribers

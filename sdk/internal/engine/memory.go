@@ -36,6 +36,7 @@ type life struct {
 	resumed         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
 	deletionHandled bool // all handlers of the deletion are done; their progress is already purged
 	unfinished      bool // there are records of a cause that is not finished
+	states          lastHandledWatch
 }
 
 // schedule is when an object is handled without an event.

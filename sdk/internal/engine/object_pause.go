@@ -19,6 +19,7 @@ func (c *cycle) notePause() bool {
 		c.unpostedSubject().Logger.Info("Handling of the object is paused by its annotation "+state.PausedAnnotation+".",
 			observe.EventKey, observe.LogObjectPaused, "reason", reason)
 	case !paused && before:
+		c.memory.life.states = lastHandledWatch{} // another operator may have handled the object meanwhile
 		c.unpostedSubject().Logger.Info("Handling of the object is resumed.", observe.EventKey, observe.LogObjectResumed)
 	}
 	if paused {

@@ -14,9 +14,11 @@ import (
 // view reads the operator's records of one version of an object, as the settings say. Records that the operator could not
 // write yet are a part of it; records that cannot be decoded are not. It is used by one goroutine.
 type view struct {
-	tree   map[string]any // the version
-	stored map[string]any // the version with the unwritten records, and without the broken ones
-	broken []*state.BrokenMark
+	tree    map[string]any // the version
+	stored  map[string]any // the version with the unwritten records, and without the broken ones
+	broken  []*state.BrokenMark
+	handled map[string]any // the last-handled state, without records; nil if there is none, or before it is read
+	renewed bool           // a patch has another last-handled state
 
 	settings *Settings
 	extra    []object.Path // fields outside of the essence that handlers look at
@@ -67,6 +69,7 @@ func (v *view) lastHandled() (old map[string]any, err error) {
 	if old != nil {
 		old = v.ownless(old)
 	}
+	v.handled = old
 	return old, nil
 }
 
@@ -75,6 +78,7 @@ func (v *view) storeLastHandled(raw []byte, essence map[string]any, own *patch.P
 	if err := v.diffbase.Store(v.stored, raw, essence, v.extra, own); err != nil {
 		return fmt.Errorf("record the last-handled state: %w", err)
 	}
+	v.renewed = true
 	return nil
 }
 

@@ -31,6 +31,7 @@ const (
 	LogCauseGone        LogName = "cause.gone"
 	LogProgressOrphaned LogName = "progress.orphaned"
 	LogMarkBroken       LogName = "mark.broken"
+	LogStateShared      LogName = "state.shared"
 	LogFailureForgotten LogName = "failure.forgotten"
 	LogFailureRetried   LogName = "failure.retried"
 	LogStartOverFailed  LogName = "startover.failed"
