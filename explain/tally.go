@@ -5,7 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -63,7 +63,7 @@ func (t *tally) add(o *inspect.Object, by int) {
 	}
 	if failed {
 		addTo(t.failures, "", by)
-		if o.State == inspect.StateFailed && runner.FailedBefore(o, t.started) {
+		if o.State == inspect.StateFailed && settlement.FailedBefore(o, t.started) {
 			t.Former += by
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // afterSetup returns a function that applies manifests, all of which come after those that others need.
-func afterSetup(apply func(paths []string) ([]Applied, error)) func(context.Context, []string, Part) ([]Applied, error) {
-	return func(_ context.Context, paths []string, part Part) ([]Applied, error) {
-		if part.Stage == StageSetup {
+func afterSetup(apply func(paths []string) ([]settlement.Applied, error)) func(context.Context, []string, settlement.Part) ([]settlement.Applied, error) {
+	return func(_ context.Context, paths []string, part settlement.Part) ([]settlement.Applied, error) {
+		if part.Stage == settlement.StageSetup {
 			return nil, nil
 		}
 		return apply(paths)
@@ -30,17 +31,17 @@ type reviewedThings struct {
 	stages []string
 }
 
-func (a *reviewedThings) apply(_ context.Context, _ []string, part Part) ([]Applied, error) {
+func (a *reviewedThings) apply(_ context.Context, _ []string, part settlement.Part) ([]settlement.Applied, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stages = append(a.stages, string(part.Stage)+" "+strings.Join(part.Reviewed, ","))
-	if part.Stage != StageReviewed {
+	if part.Stage != settlement.StageReviewed {
 		return nil, nil
 	}
 	if a.refuse != nil {
 		return nil, a.refuse
 	}
-	return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5", Change: "created"}}, nil
+	return []settlement.Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5", Change: "created"}}, nil
 }
 
 func (a *reviewedThings) kinds(context.Context, string, []string) ([]string, error) {
@@ -60,8 +61,8 @@ func TestRun_ReviewedObjectsAreAppliedWhenTheOperatorIsReady(t *testing.T) {
 	opts, printed := headlessOptions(t, `r.Review("installed"); r.Publish("one", "settled"); r.Print("ready")`)
 	things := &reviewedThings{}
 	opts.Manifests, opts.Reviewed, opts.UntilSettled, opts.Timeout = []string{"x.yaml"}, things.kinds, true, timeLimit
-	opts.Apply = func(ctx context.Context, paths []string, part Part) ([]Applied, error) {
-		if started := strings.Contains(printed(), "ready"); started != (part.Stage == StageReviewed) {
+	opts.Apply = func(ctx context.Context, paths []string, part settlement.Part) ([]settlement.Applied, error) {
+		if started := strings.Contains(printed(), "ready"); started != (part.Stage == settlement.StageReviewed) {
 			t.Errorf("%s: the operator has started: %t", part.Stage, started)
 		}
 		return things.apply(ctx, paths, part)
@@ -107,7 +108,7 @@ func TestRun_NamesWhatKeepsTheOperatorFromGettingReady(t *testing.T) {
 	things := &reviewedThings{}
 	opts.Manifests, opts.Reviewed, opts.Apply, opts.Timeout = []string{"x.yaml"}, things.kinds, things.apply, 5*time.Second
 	code, err := Run(t.Context(), opts)
-	late, ok := errors.AsType[*NotReadyError](err)
+	late, ok := errors.AsType[*settlement.NotReadyError](err)
 	const want = "the operator is not ready after 5s; the objects that it reviews are not applied: Thing.example.com\ncheck: its webhook is not installed yet\n"
 	if code != 1 || !ok || !strings.HasPrefix(late.Error(), want) {
 		t.Errorf("%d, %v", code, err)

@@ -5,58 +5,61 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // initialManifests is how far a session has applied its manifests since the cluster is open. It belongs to the loop.
 type initialManifests struct {
-	next        Stage    // the stage to apply, or that is being applied
-	reviewed    []string // see [Part]; nil before the operator is built
-	application Application
+	next        settlement.Stage // the stage to apply, or that is being applied
+	reviewed    []string         // see [Part]; nil before the operator is built
+	application settlement.Application
 
 	reviewer *operator   // the newest one that was ready to review objects
 	limit    *time.Timer // fires when an operator takes too long to get ready
 }
 
 func newInitialManifests() initialManifests {
-	m := initialManifests{next: StageSetup, limit: time.NewTimer(time.Hour)}
+	m := initialManifests{next: settlement.StageSetup, limit: time.NewTimer(time.Hour)}
 	m.limit.Stop()
 	return m
 }
 
 // restarted returns the state with another cluster, or the same one in another process.
 func (m initialManifests) restarted() initialManifests {
-	return initialManifests{next: StageSetup, limit: m.limit}
+	return initialManifests{next: settlement.StageSetup, limit: m.limit}
 }
 
 // letStart reports whether the operator may start.
-func (m *initialManifests) letStart() bool { return m.next == StageReviewed || m.next == stageNone }
+func (m *initialManifests) letStart() bool {
+	return m.next == settlement.StageReviewed || m.next == settlement.StageNone
+}
 
 // add takes the result of a part into account. It returns the result of all parts.
-func (m *initialManifests) add(result Application, part Part) Application {
+func (m *initialManifests) add(result settlement.Application, part settlement.Part) settlement.Application {
 	switch m.reviewed = part.Reviewed; {
-	case part.Stage == StageSetup:
-		m.next = StageUnreviewed
-	case part.Stage == StageUnreviewed && len(part.Reviewed) > 0:
-		m.next, result.Waiting = StageReviewed, part.Reviewed
+	case part.Stage == settlement.StageSetup:
+		m.next = settlement.StageUnreviewed
+	case part.Stage == settlement.StageUnreviewed && len(part.Reviewed) > 0:
+		m.next, result.Waiting = settlement.StageReviewed, part.Reviewed
 	default:
-		m.next = stageNone
+		m.next = settlement.StageNone
 	}
-	m.application = m.application.and(result)
+	m.application = m.application.And(result)
 	return m.application
 }
 
 // applyNext applies the next part of the manifests, if it is time for it.
 func (l *loop) applyNext() {
-	if l.cluster == nil || l.applying || l.initial.next == stageNone {
+	if l.cluster == nil || l.applying || l.initial.next == settlement.StageNone {
 		return
 	}
-	switch part := (Part{Stage: l.initial.next, Reviewed: l.initial.reviewed}); {
-	case part.Stage == StageSetup:
+	switch part := (settlement.Part{Stage: l.initial.next, Reviewed: l.initial.reviewed}); {
+	case part.Stage == settlement.StageSetup:
 		l.apply(l.opts.Manifests, part, nil)
-	case part.Stage == StageUnreviewed && l.binary != "":
+	case part.Stage == settlement.StageUnreviewed && l.binary != "":
 		l.applyUnreviewed(l.binary)
-	case part.Stage == StageReviewed && l.operator != nil && l.initial.reviewer == l.operator:
+	case part.Stage == settlement.StageReviewed && l.operator != nil && l.initial.reviewer == l.operator:
 		l.initial.limit.Stop()
 		l.apply(l.opts.Manifests, part, nil)
 	}
@@ -65,9 +68,9 @@ func (l *loop) applyNext() {
 // applyUnreviewed applies the objects that a built operator does not review.
 func (l *loop) applyUnreviewed(binary string) {
 	l.applying = true
-	part, cluster := Part{Stage: StageUnreviewed}, l.cluster
+	part, cluster := settlement.Part{Stage: settlement.StageUnreviewed}, l.cluster
 	l.tasks.Go(func() {
-		var applied []Applied
+		var applied []settlement.Applied
 		var err error
 		if l.opts.Reviewed != nil {
 			part.Reviewed, err = l.opts.Reviewed(l.ctx, binary, l.opts.Manifests)
@@ -81,7 +84,7 @@ func (l *loop) applyUnreviewed(binary string) {
 
 // noteReadiness hands an operator that is ready to review objects to the loop, once.
 func (l *loop) noteReadiness(op *operator, snapshot *inspect.Snapshot) {
-	if op.reviews || !readiness(snapshot).done() {
+	if op.reviews || !settlement.Readiness(snapshot).Done() {
 		return
 	}
 	op.reviews = true
@@ -96,35 +99,35 @@ func (l *loop) noteReadiness(op *operator, snapshot *inspect.Snapshot) {
 }
 
 // checkUnapplied returns the check of a state that the manifests wait for.
-func (l *loop) checkUnapplied(snapshot *inspect.Snapshot) func() settlement {
-	return func() settlement {
-		s := readiness(snapshot)
+func (l *loop) checkUnapplied(snapshot *inspect.Snapshot) func() settlement.Settlement {
+	return func() settlement.Settlement {
+		s := settlement.Readiness(snapshot)
 		what := "the manifests are not applied yet"
 		if waiting := l.State().Application.Waiting; len(waiting) > 0 {
 			what = "not applied yet, because the operator reviews them: " + strings.Join(waiting, ", ")
 		}
-		s.Pending = append(s.Pending, Unsettled{What: what})
+		s.Pending = append(s.Pending, settlement.Unsettled{What: what})
 		return s
 	}
 }
 
 // limitReadiness begins the time that an operator may take until it reviews objects.
 func (l *loop) limitReadiness() {
-	if l.initial.next == StageReviewed {
-		l.initial.limit.Reset(readyLimit)
+	if l.initial.next == settlement.StageReviewed {
+		l.initial.limit.Reset(settlement.ReadyLimit)
 	}
 }
 
 // handleNotReady logs why an operator is not ready in time.
 func (l *loop) handleNotReady() {
-	if l.initial.next != StageReviewed || l.applying {
+	if l.initial.next != settlement.StageReviewed || l.applying {
 		return
 	}
-	err := &NotReadyError{Limit: readyLimit, Kinds: l.initial.reviewed}
+	err := &settlement.NotReadyError{Limit: settlement.ReadyLimit, Kinds: l.initial.reviewed}
 	if s := l.State(); s.Live {
-		err.Pending = readiness(s.Snapshot).Pending
+		err.Pending = settlement.Readiness(s.Snapshot).Pending
 	} else {
-		err.Pending = []Unsettled{{What: fmt.Sprintf("the operator is %s", s.Process.Phase)}}
+		err.Pending = []settlement.Unsettled{{What: fmt.Sprintf("the operator is %s", s.Process.Phase)}}
 	}
 	l.store.say(inspect.LevelError, err.Error())
 	if l.opts.Once {

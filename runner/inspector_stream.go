@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -124,7 +125,7 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 	settling := l.settling
 	l.mu.Unlock()
 	if settling == nil && len(l.opts.Manifests) == 0 {
-		settling = newSettling(nil)
+		settling = settlement.NewSettling(nil)
 	}
 	handling := snapshot.Operator.State == inspect.OperatorRunning
 	l.store.update(func(s *State) {
@@ -149,10 +150,10 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 	if settling == nil {
 		l.publishCheck(l.checkUnapplied(snapshot))
 	} else {
-		settling.note(snapshot, op.retrying)
+		settling.Note(snapshot, op.retrying)
 		// Only after the state is published: waiters look at the state next. The check itself looks at all objects, so
 		// it is left to the waiter, if there is one.
-		l.publishCheck(func() settlement { return settling.check(snapshot, time.Now()) })
+		l.publishCheck(func() settlement.Settlement { return settling.Check(snapshot, time.Now()) })
 	}
 }
 
@@ -169,7 +170,7 @@ func markReady(history []Reload, at, now time.Time) []Reload {
 }
 
 // publishCheck replaces the check that [Session.Settled] calls.
-func (s *Session) publishCheck(latest func() settlement) {
+func (s *Session) publishCheck(latest func() settlement.Settlement) {
 	s.checks.Lock()
 	defer s.checks.Unlock()
 	select {

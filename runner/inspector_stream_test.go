@@ -7,19 +7,31 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
+func thing(name string, state inspect.ObjectState) *inspect.Object {
+	ref := inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: name, UID: "uid-" + name}
+	return &inspect.Object{Ref: ref, Short: "th", ResourceVersion: "10", State: state}
+}
+
+// settledSnapshot is a snapshot of a settled operator that serves things.
+func settledSnapshot(objects ...*inspect.Object) *inspect.Snapshot {
+	return &inspect.Snapshot{
+		Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: true},
+		Served:   []inspect.Resource{{Key: "things.v1.example.com", Listed: true}},
+		Objects:  objects,
+	}
+}
+
 // allocationsOfChange returns how much is allocated for a message with one changed object, beside others.
 func allocationsOfChange(objects int) float64 {
 	l := &loop{Session: NewSession(Options{})}
 	op := &operator{}
 	all := make([]*inspect.Object, objects)
 	for i := range all {
-		all[i] = &inspect.Object{Ref: ref(fmt.Sprint(i)), State: inspect.StateSettled}
+		all[i] = thing(fmt.Sprint(i), inspect.StateSettled)
 	}
-	snapshot := running()
-	snapshot.Objects = all
-	l.handleMessage(op, nil, inspect.Message{Snapshot: snapshot})
+	l.handleMessage(op, nil, inspect.Message{Snapshot: settledSnapshot(all...)})
 	return testing.AllocsPerRun(100, func() {
-		l.handleMessage(op, nil, inspect.Message{Objects: []*inspect.Object{{Ref: ref("0"), State: inspect.StateRunning}}})
+		l.handleMessage(op, nil, inspect.Message{Objects: []*inspect.Object{thing("0", inspect.StateRunning)}})
 	})
 }
 
@@ -34,12 +46,9 @@ func TestSession_SettlesWithTheLastSnapshot(t *testing.T) {
 	s := NewSession(Options{})
 	l := &loop{Session: s}
 	op := &operator{}
-	object := seen("a", "10", inspect.StateRunning)
-	l.handleMessage(op, nil, inspect.Message{Snapshot: settledOperator(running(object))})
+	l.handleMessage(op, nil, inspect.Message{Snapshot: settledSnapshot(thing("a", inspect.StateRunning))})
 	close(s.began)
-	settled := object
-	settled.State = inspect.StateSettled
-	l.handleMessage(op, nil, inspect.Message{Objects: []*inspect.Object{&settled}})
+	l.handleMessage(op, nil, inspect.Message{Objects: []*inspect.Object{thing("a", inspect.StateSettled)}})
 	if err := s.Settled(t.Context(), 0); err != nil {
 		t.Errorf("the objects are settled in the last snapshot: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -152,7 +153,7 @@ func (l *loop) handleIntent(r request) {
 			r.reply <- errors.New("cannot apply the manifests: the cluster is not ready")
 		default:
 			l.reapplies = l.reapplies || r.intent.Value == ""
-			l.apply(paths, Part{}, r.reply)
+			l.apply(paths, settlement.Part{}, r.reply)
 		}
 	}
 }

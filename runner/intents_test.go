@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 func TestIntent_AcceptedOrRejectedWithReason(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
 	var got []string
-	l := begin(t, Options{Dir: dir, Apply: func(_ context.Context, paths []string, _ Part) ([]Applied, error) {
+	l := begin(t, Options{Dir: dir, Apply: func(_ context.Context, paths []string, _ settlement.Part) ([]settlement.Applied, error) {
 		got = append(got, paths...)
 		if paths[0] == "bad.yaml" {
 			return nil, errors.New("bad.yaml:3: not YAML")

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/kopf-dev/kopf/runner/settlement"
 )
 
 // findManifests returns what [IntentApply] applies: the manifests of the options, or else the
@@ -126,8 +128,8 @@ func (l *loop) handleSavedManifests(files []string) {
 // reapplySaved applies the manifests that were saved since they were applied, one application at a time.
 func (l *loop) reapplySaved() {
 	saved := l.State().SavedManifests
-	if len(saved) == 0 || !l.reapplies || l.applying || l.cluster == nil || l.initial.next != stageNone || l.opts.Reapplies == nil || !l.opts.Reapplies(*l.cluster) {
+	if len(saved) == 0 || !l.reapplies || l.applying || l.cluster == nil || l.initial.next != settlement.StageNone || l.opts.Reapplies == nil || !l.opts.Reapplies(*l.cluster) {
 		return
 	}
-	l.apply(saved, Part{}, nil)
+	l.apply(saved, settlement.Part{}, nil)
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"github.com/kopf-dev/kopf/runner/settlement"
 )
 
 func TestSession_OffersSavedManifests(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`), "a/values.json": "{}"})
-	l := begin(t, Options{Dir: dir, ManifestFolders: []string{filepath.Join(dir, "a")}, Apply: afterSetup(func([]string) ([]Applied, error) {
+	l := begin(t, Options{Dir: dir, ManifestFolders: []string{filepath.Join(dir, "a")}, Apply: afterSetup(func([]string) ([]settlement.Applied, error) {
 		return nil, nil
 	})})
 	l.until("running", runs("one"))
@@ -34,7 +36,7 @@ func TestSession_OffersSavedManifests(t *testing.T) {
 
 func TestSession_OffersSavedManifestsOfCommandLine(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`), "obj.yaml": "a: 1", "other.yaml": ""})
-	l := begin(t, Options{Dir: dir, Manifests: []string{"obj.yaml"}, Apply: afterSetup(func([]string) ([]Applied, error) {
+	l := begin(t, Options{Dir: dir, Manifests: []string{"obj.yaml"}, Apply: afterSetup(func([]string) ([]settlement.Applied, error) {
 		return nil, nil
 	})})
 	l.until("running", runs("one"))
@@ -50,7 +52,7 @@ func TestSession_AppliesSavedManifestsAgain(t *testing.T) {
 	l := begin(t, Options{
 		Dir: dir, Manifests: []string{"crd.yaml", "obj.yaml"}, Unattended: true,
 		Reapplies: func(c Cluster) bool { return c.Provider == "test" },
-		Apply: afterSetup(func(paths []string) ([]Applied, error) {
+		Apply: afterSetup(func(paths []string) ([]settlement.Applied, error) {
 			applied <- paths
 			if len(paths) == 1 {
 				return nil, refuse
@@ -78,7 +80,7 @@ func TestSession_WithoutReload(t *testing.T) {
 	applied := make(chan []string, 8)
 	l := begin(t, Options{
 		Dir: dir, Manifests: []string{"obj.yaml"}, NoReload: true, Reapplies: func(Cluster) bool { return true },
-		Apply: afterSetup(func(paths []string) ([]Applied, error) {
+		Apply: afterSetup(func(paths []string) ([]settlement.Applied, error) {
 			applied <- paths
 			return nil, nil
 		}),
@@ -98,12 +100,12 @@ func TestSession_WithoutReload(t *testing.T) {
 }
 
 func TestApplication_SumsUpAndKeepsEachRefusal(t *testing.T) {
-	object := func(name, change string) Applied {
-		a := Applied{Change: change}
+	object := func(name, change string) settlement.Applied {
+		a := settlement.Applied{Change: change}
 		a.Resource, a.Namespace, a.Name = "pods.v1", "default", name
 		return a
 	}
-	a := newApplication([]Applied{object("x", "unchanged"), object("y", "created"), object("z", "unchanged")}, errors.Join(errors.New("one"), errors.New("two")))
+	a := settlement.NewApplication([]settlement.Applied{object("x", "unchanged"), object("y", "created"), object("z", "unchanged")}, errors.Join(errors.New("one"), errors.New("two")))
 	if got, want := a.String(), "applied 3 objects: 1 created, 2 unchanged; 2 refused"; got != want {
 		t.Errorf("got %q", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -11,7 +12,7 @@ import (
 // applied, and all objects that it has seen. The zero value is ready to use. It is not safe for concurrent use.
 type Progress struct {
 	application time.Time // of the objects that are being followed
-	settling    *settling
+	settling    *settlement.Settling
 	state       *State
 }
 
@@ -23,32 +24,32 @@ func (p *Progress) Note(s *State) {
 	p.state = s
 	if p.settling == nil || !s.Application.At.Equal(p.application) {
 		p.application = s.Application.At
-		p.settling = newSettling(slices.Clone(s.Application.Objects))
+		p.settling = settlement.NewSettling(slices.Clone(s.Application.Objects))
 	}
 	if s.Snapshot != nil {
-		p.settling.note(s.Snapshot, false)
+		p.settling.Note(s.Snapshot, false)
 	}
 }
 
 // Unsettled returns what is not settled yet in the last state, and what has failed permanently or is never going to be
 // handled.
-func (p *Progress) Unsettled(now time.Time) (pending, failed []Unsettled) {
+func (p *Progress) Unsettled(now time.Time) (pending, failed []settlement.Unsettled) {
 	if p.state == nil {
-		return []Unsettled{{What: "nothing is known of the operator yet"}}, nil
+		return []settlement.Unsettled{{What: "nothing is known of the operator yet"}}, nil
 	}
 	if reason := notHandling(p.state); reason != "" {
-		return []Unsettled{{What: reason}}, nil
+		return []settlement.Unsettled{{What: reason}}, nil
 	}
-	all := newSettling(nil).check(p.state.Snapshot, now)
-	if len(p.settling.wanted) == 0 {
+	all := settlement.NewSettling(nil).Check(p.state.Snapshot, now)
+	if len(p.settling.Wanted) == 0 {
 		return all.Pending, all.Failed
 	}
-	applied := p.settling.check(p.state.Snapshot, now)
+	applied := p.settling.Check(p.state.Snapshot, now)
 	return union(applied.Pending, all.Pending), union(applied.Failed, all.Failed)
 }
 
 // union appends what is new.
-func union(list, more []Unsettled) []Unsettled {
+func union(list, more []settlement.Unsettled) []settlement.Unsettled {
 	for _, u := range more {
 		if !slices.Contains(list, u) {
 			list = append(list, u)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -48,7 +49,7 @@ type RunOptions struct {
 
 	// Apply applies a part of the Manifests, which are files and folders. Reviewed returns the kinds in the manifests that a
 	// built operator has admission handlers for; see [StageReviewed]. Without it, there are none.
-	Apply     func(ctx context.Context, paths []string, part Part) ([]Applied, error)
+	Apply     func(ctx context.Context, paths []string, part settlement.Part) ([]settlement.Applied, error)
 	Reviewed  func(ctx context.Context, binary string, paths []string) ([]string, error)
 	Manifests []string
 
@@ -84,11 +85,11 @@ func Run(ctx context.Context, opts RunOptions) (code int, err error) {
 	if opts.Report == "" {
 		return r.run(ctx)
 	}
-	if err := removeReport(opts.Report); err != nil {
+	if err := settlement.RemoveReport(opts.Report); err != nil {
 		return 1, err
 	}
 	code, err = r.run(ctx)
-	if failed := writeReport(opts.Report, r.report(code, err)); failed != nil {
+	if failed := settlement.WriteReport(opts.Report, r.report(code, err)); failed != nil {
 		return max(code, 1), errors.Join(err, failed)
 	}
 	return code, err
@@ -101,11 +102,11 @@ type headless struct {
 	binary  string
 	cluster Cluster
 	way     Webhooks // once it is open
-	applied []Applied
-	waiting []string   // the kinds of the objects that wait for the operator
-	whole   bool       // these objects are applied, too
-	began   time.Time  // the operator, or else Run
-	last    settlement // with UntilSettled
+	applied []settlement.Applied
+	waiting []string              // the kinds of the objects that wait for the operator
+	whole   bool                  // these objects are applied, too
+	began   time.Time             // the operator, or else Run
+	last    settlement.Settlement // with UntilSettled
 
 	interrupted bool // a signal was forwarded to the operator
 }
@@ -125,17 +126,17 @@ func (r *headless) run(ctx context.Context) (code int, err error) {
 }
 
 // report returns the report about a run with these results.
-func (r *headless) report(code int, err error) junitSuites {
+func (r *headless) report(code int, err error) settlement.JUnitSuites {
 	result := r.last
-	_, unsettled := errors.AsType[*SettleError](err)
+	_, unsettled := errors.AsType[*settlement.SettleError](err)
 	switch {
 	case unsettled: // the objects say it
 	case err != nil:
-		result.Failed = append(slices.Clip(result.Failed), Unsettled{What: err.Error()})
+		result.Failed = append(slices.Clip(result.Failed), settlement.Unsettled{What: err.Error()})
 	case code != 0:
-		result.Failed = append(slices.Clip(result.Failed), Unsettled{What: fmt.Sprintf("the operator exited with code %d; its output says why", code)})
+		result.Failed = append(slices.Clip(result.Failed), settlement.Unsettled{What: fmt.Sprintf("the operator exited with code %d; its output says why", code)})
 	}
-	return result.junit(r.began, time.Since(r.began), strings.Join(r.Patterns, " "))
+	return result.JUnit(r.began, time.Since(r.began), strings.Join(r.Patterns, " "))
 }
 
 // prepare builds the operator while the cluster starts. The first error cancels both, so
@@ -199,7 +200,7 @@ func (r *headless) open(ctx context.Context) error {
 	if r.cluster, err = r.OpenCluster(ctx); err != nil {
 		return err
 	}
-	return r.apply(ctx, Part{Stage: StageSetup})
+	return r.apply(ctx, settlement.Part{Stage: settlement.StageSetup})
 }
 
 // connect connects the built operator to the cluster, and applies the objects that it may need at its start.
@@ -214,11 +215,11 @@ func (r *headless) connect(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.apply(ctx, Part{Stage: StageUnreviewed, Reviewed: r.waiting})
+	return r.apply(ctx, settlement.Part{Stage: settlement.StageUnreviewed, Reviewed: r.waiting})
 }
 
 // apply applies a part of the manifests. After the last one, it says what all of them have done.
-func (r *headless) apply(ctx context.Context, part Part) error {
+func (r *headless) apply(ctx context.Context, part settlement.Part) error {
 	if len(r.Manifests) == 0 {
 		return nil
 	}
@@ -231,10 +232,10 @@ func (r *headless) apply(ctx context.Context, part Part) error {
 		return err
 	}
 	switch waits := len(part.Reviewed) > 0; {
-	case part.Stage == StageUnreviewed && waits:
+	case part.Stage == settlement.StageUnreviewed && waits:
 		r.Progress(true, "applied when the operator is ready, because it reviews them: "+strings.Join(part.Reviewed, ", "))
-	case part.Stage != StageSetup:
-		r.Progress(false, newApplication(r.applied, nil).String())
+	case part.Stage != settlement.StageSetup:
+		r.Progress(false, settlement.NewApplication(r.applied, nil).String())
 	}
 	return nil
 }
@@ -307,7 +308,7 @@ func (r *headless) supervise(ctx context.Context, address string, flags []string
 		return 1, fmt.Errorf("the operator exited before the objects that it reviews were applied: %s", strings.Join(r.waiting, ", "))
 	}
 	if r.UntilSettled && err == nil && code == 0 {
-		r.Progress(false, r.last.summary())
+		r.Progress(false, r.last.Summary())
 	}
 	return code, err
 }

@@ -7,20 +7,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // watch holds the check of an operator's latest state, for [awaitSettled]. It is safe for concurrent use.
 type watch struct {
-	checks chan func() settlement
+	checks chan func() settlement.Settlement
 
 	mu     sync.Mutex
-	check  func(*inspect.Snapshot) settlement
+	check  func(*inspect.Snapshot) settlement.Settlement
 	latest *inspect.Snapshot // nil until the operator has sent one
 }
 
 func newWatch() *watch {
-	return &watch{checks: make(chan func() settlement, 1), check: readiness}
+	return &watch{checks: make(chan func() settlement.Settlement, 1), check: settlement.Readiness}
 }
 
 // see takes a state of the operator into account.
@@ -32,7 +33,7 @@ func (w *watch) see(snapshot *inspect.Snapshot) {
 }
 
 // use replaces the check. The operator may send nothing new, so the latest state is checked again.
-func (w *watch) use(check func(*inspect.Snapshot) settlement) {
+func (w *watch) use(check func(*inspect.Snapshot) settlement.Settlement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.check = check
@@ -44,18 +45,18 @@ func (w *watch) publish() {
 		return
 	}
 	check, snapshot := w.check, w.latest
-	w.put(func() settlement { return check(snapshot) })
+	w.put(func() settlement.Settlement { return check(snapshot) })
 }
 
 // fail publishes why there is no state.
 func (w *watch) fail(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.put(settlement{Pending: []Unsettled{{What: why}}}.known)
+	w.put(settlement.Settlement{Pending: []settlement.Unsettled{{What: why}}}.Known)
 }
 
 // put replaces the check that was not read yet.
-func (w *watch) put(check func() settlement) {
+func (w *watch) put(check func() settlement.Settlement) {
 	select {
 	case <-w.checks:
 	default:
@@ -66,7 +67,7 @@ func (w *watch) put(check func() settlement) {
 // settle applies the manifests that wait for the operator and, with UntilSettled, reads the inspector at the address until
 // the applied objects have settled. It fails with a [*ForeignStateError] if another process than pid publishes there. If the
 // operator exits first, wait reports that.
-func (r *headless) settle(ctx context.Context, client *inspect.Client, address string, pid int) (settlement, error) {
+func (r *headless) settle(ctx context.Context, client *inspect.Client, address string, pid int) (settlement.Settlement, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var following sync.WaitGroup
 	defer following.Wait()
@@ -92,16 +93,16 @@ func (r *headless) settle(ctx context.Context, client *inspect.Client, address s
 	})
 	end := time.Now().Add(r.Timeout)
 	if err := r.applyWaiting(ctx, w); err != nil || !r.UntilSettled {
-		return settlement{}, err
+		return settlement.Settlement{}, err
 	}
-	settling := newSettling(r.applied)
-	w.use(func(s *inspect.Snapshot) settlement { return settling.check(s, time.Now()) })
+	settling := settlement.NewSettling(r.applied)
+	w.use(func(s *inspect.Snapshot) settlement.Settlement { return settling.Check(s, time.Now()) })
 	timeout := r.Timeout
 	if timeout > 0 {
 		timeout = max(time.Until(end), 1) // 0 is no limit
 	}
-	last, err := awaitSettled(ctx, timeout, w.checks)
-	if late, ok := errors.AsType[*SettleError](err); ok && late.Timeout > 0 {
+	last, err := settlement.Await(ctx, timeout, w.checks)
+	if late, ok := errors.AsType[*settlement.SettleError](err); ok && late.Timeout > 0 {
 		late.Timeout = r.Timeout
 	}
 	return last, err
@@ -113,17 +114,17 @@ func (r *headless) applyWaiting(ctx context.Context, w *watch) error {
 		r.whole = true
 		return nil
 	}
-	limit := readyLimit
+	limit := settlement.ReadyLimit
 	if r.Timeout > 0 {
 		limit = r.Timeout
 	}
-	if _, err := awaitSettled(ctx, limit, w.checks); err != nil {
-		if late, ok := errors.AsType[*SettleError](err); ok {
-			return &NotReadyError{Limit: limit, Kinds: r.waiting, Pending: late.Pending}
+	if _, err := settlement.Await(ctx, limit, w.checks); err != nil {
+		if late, ok := errors.AsType[*settlement.SettleError](err); ok {
+			return &settlement.NotReadyError{Limit: limit, Kinds: r.waiting, Pending: late.Pending}
 		}
 		return err
 	}
-	err := r.apply(ctx, Part{Stage: StageReviewed, Reviewed: r.waiting})
+	err := r.apply(ctx, settlement.Part{Stage: settlement.StageReviewed, Reviewed: r.waiting})
 	r.whole = err == nil
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -195,8 +196,8 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			}
 			opts.Report = filepath.Join(t.TempDir(), "report.xml")
 			opts.Manifests = []string{"x.yaml"}
-			opts.Apply = afterSetup(func([]string) ([]Applied, error) {
-				return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
+			opts.Apply = afterSetup(func([]string) ([]settlement.Applied, error) {
+				return []settlement.Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
 			})
 			code, err := Run(t.Context(), opts)
 			got := "<nil>"
@@ -244,7 +245,9 @@ func TestRun_FormerReportIsReplacedAfterAnyEnd(t *testing.T) {
 		}
 		if strings.Contains(want, "interrupted") {
 			opts.Manifests = []string{"x.yaml"}
-			opts.Apply = afterSetup(func([]string) ([]Applied, error) { return []Applied{applied("never", "")}, nil })
+			opts.Apply = afterSetup(func([]string) ([]settlement.Applied, error) {
+				return []settlement.Applied{{Ref: thing("never", "").Ref}}, nil
+			})
 			sendWhenReady(&opts, printed, os.Interrupt)
 		}
 		_, err := Run(t.Context(), opts)
@@ -286,7 +289,7 @@ func TestRun_UnreadableStateIsReportedWithReason(t *testing.T) {
 	opts, _ := headlessOptions(t, `r.WithoutInspector()`)
 	opts.UntilSettled, opts.Timeout, opts.Inspect = true, 5*time.Second, "unix:/no/such/folder/x.sock"
 	code, err := Run(t.Context(), opts)
-	if _, ok := errors.AsType[*SettleError](err); !ok || code != 1 {
+	if _, ok := errors.AsType[*settlement.SettleError](err); !ok || code != 1 {
 		t.Fatalf("%d, %v", code, err)
 	}
 	const want = "not settled after 5s\ncannot read the operator's state at unix:/no/such/folder/x.sock: inspector: "

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 	// Apply applies a part of manifests: files and folders. It is called only while the cluster is
 	// ready. Reviewed returns the kinds in the manifests that a built operator has admission handlers for; see
 	// [StageReviewed]. Without it, there are none.
-	Apply    func(ctx context.Context, paths []string, part Part) ([]Applied, error)
+	Apply    func(ctx context.Context, paths []string, part settlement.Part) ([]settlement.Applied, error)
 	Reviewed func(ctx context.Context, binary string, paths []string) ([]string, error)
 
 	// WayIn brings admission reviews to operators with admission handlers. Without it, such an operator
@@ -97,11 +98,11 @@ type Session struct {
 	child    *child          // the running operator; nil if there is none
 	client   *inspect.Client // of the child
 	logLevel string
-	applied  []Applied
-	settling *settling
-	checks   sync.Mutex             // held to replace what settled holds
-	settled  chan func() settlement // holds the check of the latest snapshot
-	began    chan struct{}          // closed when the first operator starts
+	applied  []settlement.Applied
+	settling *settlement.Settling
+	checks   sync.Mutex                        // held to replace what settled holds
+	settled  chan func() settlement.Settlement // holds the check of the latest snapshot
+	began    chan struct{}                     // closed when the first operator starts
 }
 
 // NewSession returns a session. [Session.Run] starts it.
@@ -115,7 +116,7 @@ func NewSession(opts Options) *Session {
 		store:    newStore(),
 		requests: make(chan request),
 		ended:    make(chan struct{}),
-		settled:  make(chan func() settlement, 1),
+		settled:  make(chan func() settlement.Settlement, 1),
 		began:    make(chan struct{}),
 		logLevel: opts.LogLevel,
 	}
@@ -151,7 +152,7 @@ func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	_, err := awaitSettled(ctx, timeout, s.settled)
+	_, err := settlement.Await(ctx, timeout, s.settled)
 	return err
 }
 

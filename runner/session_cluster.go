@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -14,9 +15,9 @@ type clusterResult struct {
 }
 
 type applyResult struct {
-	applied []Applied
+	applied []settlement.Applied
 	err     error
-	part    Part
+	part    settlement.Part
 	cluster *Cluster
 	reply   chan error // nil for the initial manifests
 }
@@ -48,7 +49,7 @@ func (l *loop) handleClusterResult(r clusterResult) {
 	l.lookAgain()
 	l.initial, l.reapplies = l.initial.restarted(), l.reapplies || len(l.opts.Manifests) > 0
 	if len(l.opts.Manifests) == 0 {
-		l.initial.next = stageNone
+		l.initial.next = settlement.StageNone
 	}
 }
 
@@ -80,7 +81,7 @@ func (l *loop) handleClusterEnd(cluster *Cluster) {
 }
 
 // apply applies a part of manifests.
-func (l *loop) apply(paths []string, part Part, reply chan error) {
+func (l *loop) apply(paths []string, part settlement.Part, reply chan error) {
 	l.applying = true
 	l.store.update(func(s *State) { s.SavedManifests = nil }) // those saved from now on are new again
 	cluster := l.cluster
@@ -92,12 +93,12 @@ func (l *loop) apply(paths []string, part Part, reply chan error) {
 
 func (l *loop) handleApplied(r applyResult) {
 	l.applying = false
-	result := newApplication(r.applied, r.err)
+	result := settlement.NewApplication(r.applied, r.err)
 	for _, o := range result.Objects {
 		l.store.say(inspect.LevelInfo, o.String())
 	}
 	said := l.initial.application.Refused
-	initial := r.part.Stage != StageAll
+	initial := r.part.Stage != settlement.StageAll
 	if initial && r.cluster != l.cluster {
 		return // it is applied to the next one from the beginning
 	}
@@ -118,7 +119,7 @@ func (l *loop) handleApplied(r applyResult) {
 		l.fatal = r.err
 		return
 	}
-	if initial && l.initial.next != stageNone {
+	if initial && l.initial.next != settlement.StageNone {
 		if len(result.Waiting) > 0 {
 			l.store.say(inspect.LevelInfo, "applied when the operator is ready, because it reviews them: "+strings.Join(result.Waiting, ", "))
 		}
@@ -129,16 +130,16 @@ func (l *loop) handleApplied(r applyResult) {
 }
 
 // want adds to the objects that [Session.Settled] waits for.
-func (s *Session) want(applied []Applied) {
+func (s *Session) want(applied []settlement.Applied) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range applied {
-		s.applied = slices.DeleteFunc(s.applied, func(old Applied) bool { return old.Ref == a.Ref })
+		s.applied = slices.DeleteFunc(s.applied, func(old settlement.Applied) bool { return old.Ref == a.Ref })
 		s.applied = append(s.applied, a)
 	}
-	s.settling = newSettling(slices.Clone(s.applied))
+	s.settling = settlement.NewSettling(slices.Clone(s.applied))
 	settling, state := s.settling, s.State()
 	if state.Live { // the operator may send nothing new
-		s.publishCheck(func() settlement { return settling.check(state.Snapshot, time.Now()) })
+		s.publishCheck(func() settlement.Settlement { return settling.Check(state.Snapshot, time.Now()) })
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -173,9 +174,9 @@ func TestSession_UnresponsiveOperatorIsKilledAfterGrace(t *testing.T) {
 func TestSession_OperatorStartsAfterManifestsAreApplied(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
 	release := make(chan struct{})
-	l := begin(t, Options{Dir: dir, Manifests: []string{"x.yaml"}, Apply: afterSetup(func([]string) ([]Applied, error) {
+	l := begin(t, Options{Dir: dir, Manifests: []string{"x.yaml"}, Apply: afterSetup(func([]string) ([]settlement.Applied, error) {
 		<-release
-		return []Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
+		return []settlement.Applied{{Ref: inspect.Ref{Resource: "things.v1.example.com", Namespace: "default", Name: "one", UID: "one"}, Version: "5"}}, nil
 	})})
 	built := l.until("built", func(s *State) bool { return s.Build.Phase == BuildBuilt && s.Cluster.Phase == ClusterReady })
 	if built.Process.Phase != ProcessNone {
@@ -194,7 +195,7 @@ func TestSession_SettledReturnsPermanentFailure(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "failed")`)})
 	l := begin(t, Options{Dir: dir})
 	err := l.Settled(t.Context(), timeLimit)
-	if _, ok := errors.AsType[*SettleError](err); !ok || !strings.Contains(err.Error(), "things/default/one: failed") {
+	if _, ok := errors.AsType[*settlement.SettleError](err); !ok || !strings.Contains(err.Error(), "things/default/one: failed") {
 		t.Error(err)
 	}
 }
@@ -260,7 +261,7 @@ func TestSession_OnceEndsWithFirstError(t *testing.T) {
 		"the cluster, later": {"", Options{OpenCluster: func(context.Context, func(Cluster)) (Cluster, error) {
 			return Cluster{Name: "dev", Ended: gone}, nil
 		}}, "the control plane of the cluster dev exited unexpectedly"},
-		"the manifest": {"", Options{Manifests: []string{"x"}, Apply: afterSetup(func([]string) ([]Applied, error) {
+		"the manifest": {"", Options{Manifests: []string{"x"}, Apply: afterSetup(func([]string) ([]settlement.Applied, error) {
 			return nil, errors.New("x: not YAML")
 		})}, "x: not YAML"},
 	} {
@@ -318,7 +319,7 @@ func TestSession_RefusedRetryLeavesFormerFailures(t *testing.T) {
 	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "failed")`)})
 	l := begin(t, Options{Dir: dir, RetryFailed: true})
 	err := l.Settled(t.Context(), timeLimit)
-	if failed, ok := errors.AsType[*SettleError](err); !ok || failed.Timeout != 0 || len(failed.Failed) != 1 {
+	if failed, ok := errors.AsType[*settlement.SettleError](err); !ok || failed.Timeout != 0 || len(failed.Failed) != 1 {
 		t.Errorf("the operator does not retry, but: %v", err)
 	}
 }

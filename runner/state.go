@@ -3,6 +3,7 @@ package runner
 import (
 	"time"
 
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -36,7 +37,7 @@ type State struct {
 	SavedManifests []string
 
 	// Application is the result of the last application of manifests.
-	Application Application
+	Application settlement.Application
 
 	// Looked is what the cluster itself tells of an object, while [IntentLook] asks for it; else nil.
 	Looked *Looked

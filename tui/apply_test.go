@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/runner/settlement"
 )
 
 func TestApply_OneFileWithCompletion(t *testing.T) {
@@ -40,14 +41,14 @@ const refusal = "/home/me/claims/obj.yaml:7: EphemeralVolumeClaim web in default
 
 func TestApply_SaysWhatWasDone(t *testing.T) {
 	u := start(t, "normal", 120, 24).publish(func(s *runner.State) {
-		s.Application = runner.Application{At: noon, Objects: []runner.Applied{{Change: "created"}, {Change: "unchanged"}}}
+		s.Application = settlement.Application{At: noon, Objects: []settlement.Applied{{Change: "created"}, {Change: "unchanged"}}}
 	})
 	u.press("a").sees("✓ applied 2 objects: 1 created, 1 unchanged")
 }
 
 func TestApply_RefusalIsAlarmWithFullText(t *testing.T) {
 	u := start(t, "normal", 80, 24).publish(func(s *runner.State) {
-		s.Application = runner.Application{At: noon, Objects: []runner.Applied{{Change: "created"}}, Refused: []string{refusal}}
+		s.Application = settlement.Application{At: noon, Objects: []settlement.Applied{{Change: "created"}}, Refused: []string{refusal}}
 	})
 	u.sees("── ✗ 1 manifest refused, 9 says why · obj.yaml:7: EphemeralVolumeClaim")
 	u.press("9").sees("applied 1 object: 1 created; 1 refused")

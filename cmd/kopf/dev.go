@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/internal/objects"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/peering"
 	"github.com/kopf-dev/kopf/tui"
 	"github.com/kopf-dev/kopf/tui/stream"
@@ -308,11 +309,11 @@ const patience = 15 * time.Second
 // whether something is left.
 func sayProgress(ctx context.Context, session *runner.Session) {
 	err := session.Settled(ctx, patience)
-	if late, ok := errors.AsType[*runner.SettleError](err); ok && late.Timeout > 0 && ctx.Err() == nil {
+	if late, ok := errors.AsType[*settlement.SettleError](err); ok && late.Timeout > 0 && ctx.Err() == nil {
 		session.Say(false, "waiting: "+oneLine(late))
 		err = session.Settled(ctx, 0)
 	}
-	failed, ok := errors.AsType[*runner.SettleError](err)
+	failed, ok := errors.AsType[*settlement.SettleError](err)
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:

@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/kopf-dev/kopf/devcluster"
-	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/runner/settlement"
 )
 
 // diskFullAdvice returns the next step after an error of a full disk or quota, or "". Errors of this machine say where;
@@ -33,6 +33,6 @@ func diskFullAdvice(err error) string {
 
 // advisesItself reports whether the error has a next step for a full disk already.
 func advisesItself(err error) bool {
-	_, ok := errors.AsType[*runner.ReportError](err)
+	_, ok := errors.AsType[*settlement.ReportError](err)
 	return ok
 }

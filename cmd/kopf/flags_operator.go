@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/environ"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -174,7 +175,7 @@ func (f *operatorFlags) check(cmd *cobra.Command) error {
 		if f.until == "" {
 			return usagef("--report needs --until=settled")
 		}
-		if err := runner.CheckReport(f.report); err != nil {
+		if err := settlement.CheckReport(f.report); err != nil {
 			return usagef("--report: %w", err)
 		}
 	}

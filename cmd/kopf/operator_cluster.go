@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -94,7 +95,7 @@ func sameCluster(opts devcluster.Options, former *devcluster.Cluster) devcluster
 
 // apply sends one part of the manifests to the open cluster. It returns the objects that the cluster has accepted, even
 // with an error about another object.
-func (c *operatorCluster) apply(ctx context.Context, paths []string, part runner.Part) ([]runner.Applied, error) {
+func (c *operatorCluster) apply(ctx context.Context, paths []string, part settlement.Part) ([]settlement.Applied, error) {
 	config, err := c.restConfig()
 	if err != nil {
 		return nil, err
@@ -103,9 +104,9 @@ func (c *operatorCluster) apply(ctx context.Context, paths []string, part runner
 	cluster := c.cluster
 	c.mu.Unlock()
 	objects, err := apply.Files(ctx, config, paths, apply.Options{Namespace: cluster.Namespace, Only: isOfPart(part)})
-	applied := make([]runner.Applied, len(objects))
+	applied := make([]settlement.Applied, len(objects))
 	for i, o := range objects {
-		applied[i] = runner.Applied{
+		applied[i] = settlement.Applied{
 			Ref:     inspect.Ref{Resource: resourceKey(o), Namespace: o.Namespace, Name: o.Name, UID: string(o.UID)},
 			Version: o.ResourceVersion,
 			Change:  string(o.Change),

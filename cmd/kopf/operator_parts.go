@@ -8,19 +8,20 @@ import (
 	"github.com/kopf-dev/kopf/deploy/resources"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/runner/settlement"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 // isOfPart returns whether a manifest belongs to the part.
-func isOfPart(part runner.Part) func(apply.Manifest) bool {
+func isOfPart(part settlement.Part) func(apply.Manifest) bool {
 	return func(m apply.Manifest) bool {
 		reviewed := !m.IsSetup() && slices.Contains(part.Reviewed, kindOf(m))
 		switch part.Stage {
-		case runner.StageSetup:
+		case settlement.StageSetup:
 			return m.IsSetup()
-		case runner.StageUnreviewed:
+		case settlement.StageUnreviewed:
 			return !m.IsSetup() && !reviewed
-		case runner.StageReviewed:
+		case settlement.StageReviewed:
 			return reviewed
 		}
 		return true

@@ -1,4 +1,4 @@
-package runner
+package settlement
 
 import (
 	"encoding/xml"
@@ -52,7 +52,7 @@ func TestReport_OneCaseForEachHandlerOfEachObject(t *testing.T) {
 	done := inspect.HandlerState{ID: "create", State: inspect.PhaseDone, Attempts: []inspect.Attempt{{Took: inspect.Duration(time.Second)}, {Took: inspect.Duration(250 * time.Millisecond)}}}
 	failed := inspect.HandlerState{ID: "notify", State: inspect.PhaseFailed, Attempt: 3, Error: &inspect.HandlerError{Message: "no <size>\nat all"}}
 	retrying := inspect.HandlerState{ID: "resize", State: inspect.PhaseRetrying, Attempt: 1}
-	result := newSettling([]Applied{applied("gone", ""), applied("c", ""), applied("b", ""), applied("a", "")}).check(running(
+	result := NewSettling([]Applied{applied("gone", ""), applied("c", ""), applied("b", ""), applied("a", "")}).Check(running(
 		seen("a", "1", inspect.StateFailed, done, failed),
 		seen("b", "1", inspect.StateRetrying, retrying),
 		seen("c", "1", inspect.StateIgnored),
@@ -62,14 +62,14 @@ func TestReport_OneCaseForEachHandlerOfEachObject(t *testing.T) {
 	if err := CheckReport(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeReport(path, result.junit(now, 2500*time.Millisecond, "./handlers")); err != nil {
+	if err := WriteReport(path, result.JUnit(now, 2500*time.Millisecond, "./handlers")); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var parsed junitSuites
+	var parsed JUnitSuites
 	if err := xml.Unmarshal(text, &parsed); err != nil {
 		t.Error(err)
 	}
@@ -94,7 +94,9 @@ func TestCheckReport_RefusesWhatCannotBeWritten(t *testing.T) {
 		}
 	}
 	path := filepath.Join(folder, "report.xml")
-	write(t, folder, "report.xml", "former")
+	if err := os.WriteFile(path, []byte("former"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := CheckReport(path); err != nil {
 		t.Error(err)
 	}

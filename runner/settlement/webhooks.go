@@ -1,4 +1,4 @@
-package runner
+package settlement
 
 import (
 	"slices"
@@ -7,15 +7,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// addReviewed adds an object of a resource that has no handlers but those of admission. Nothing is left to be done for
+// addReviewed adds an object of a resource that has only admission handlers. Nothing is left to be done for
 // an object that the cluster has accepted.
-func (s *settlement) addReviewed(want Applied) {
+func (s *Settlement) addReviewed(want Applied) {
 	s.outcomes = append(s.outcomes, objectOutcome{name: objectName(shortOf(want.Ref), want.Ref)})
 }
 
-// addWebhooks adds the admission handlers that the cluster does not call yet. What was written for a former state of the
-// cluster may lack resources.
-func (s *settlement) addWebhooks(snapshot *inspect.Snapshot) {
+// addWebhooks adds the admission handlers that the cluster does not call yet. A configuration that was written for a
+// previous state of the cluster may lack resources.
+func (s *Settlement) addWebhooks(snapshot *inspect.Snapshot) {
 	var called []string
 	if snapshot.Admission != nil {
 		for _, w := range snapshot.Admission.Webhooks {

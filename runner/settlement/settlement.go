@@ -1,4 +1,4 @@
-package runner
+package settlement
 
 import (
 	"cmp"
@@ -13,36 +13,36 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// settling decides whether the applied objects are handled. It remembers the objects of
+// Settling decides whether the applied objects are handled. It remembers the objects of
 // earlier snapshots, because an object may be deleted before the others settle. It is safe for concurrent use.
-type settling struct {
-	wanted []Applied
+type Settling struct {
+	Wanted []Applied
 
 	mu       sync.Mutex
 	retrying bool // failures of the past are about to be called again
 	seen     map[inspect.Ref]*inspect.Object
 }
 
-// newSettling checks the applied objects or, without any, all objects of the operator.
-func newSettling(applied []Applied) *settling {
-	return &settling{wanted: applied, seen: make(map[inspect.Ref]*inspect.Object)}
+// NewSettling checks the applied objects or, without any, all objects of the operator.
+func NewSettling(applied []Applied) *Settling {
+	return &Settling{Wanted: applied, seen: make(map[inspect.Ref]*inspect.Object)}
 }
 
-// settlement is the result of one check: which objects are not settled yet, and why.
-type settlement struct {
+// Settlement is the result of one check: which objects are not settled yet, and why.
+type Settlement struct {
 	Pending []Unsettled
 	Failed  []Unsettled // failed permanently, or never going to be handled
 
-	outcomes []objectOutcome // of all objects that were checked
-	webhooks int             // that are installed
-	retrying bool            // as in settling
+	outcomes []objectOutcome // one for each checked object
+	webhooks int             // the number of installed webhooks
+	retrying bool            // see Settling.retrying
 }
 
-// known is the check of a settlement that is known already.
-func (s settlement) known() settlement { return s }
+// Known is the check of a settlement that is known already.
+func (s Settlement) Known() Settlement { return s }
 
-// done reports whether nothing is pending.
-func (s settlement) done() bool { return len(s.Pending) == 0 }
+// Done reports whether nothing is pending.
+func (s Settlement) Done() bool { return len(s.Pending) == 0 }
 
 // Unsettled is the reason why an object or one of its handlers is not settled.
 type Unsettled struct {
@@ -66,7 +66,7 @@ type SettleError struct {
 	Timeout time.Duration // the timeout that has passed; 0 if a failure is the reason
 	Failed  []Unsettled
 	Pending []Unsettled
-	Summary string // how many objects and handlers there are
+	Summary string // the numbers of objects and handlers
 }
 
 func (e *SettleError) Error() string {
@@ -85,26 +85,26 @@ func (e *SettleError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// note remembers the wanted objects of a snapshot, and whether failures of the past are about to be called again. It
-// costs little, in contrast to check: without applied objects, it does not look at any.
-func (s *settling) note(snapshot *inspect.Snapshot, retrying bool) {
+// Note remembers the wanted objects of a snapshot, and whether failures of the past are about to be called again. It
+// costs little, in contrast to Check: without applied objects, it does not look at any.
+func (s *Settling) Note(snapshot *inspect.Snapshot, retrying bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retrying = retrying
-	if len(s.wanted) > 0 {
+	if len(s.Wanted) > 0 {
 		maps.Copy(s.seen, s.find(snapshot))
 	}
 }
 
-// check looks up the wanted objects in the snapshot. If all that was applied are objects of
+// Check looks up the wanted objects in the snapshot. If all that was applied are objects of
 // Kubernetes' own that no handler matches, such as definitions, it checks the operator's objects.
-func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
+func (s *Settling) Check(snapshot *inspect.Snapshot, now time.Time) Settlement {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	result := settlement{retrying: s.retrying}
+	result := Settlement{retrying: s.retrying}
 	objects := s.find(snapshot)
 	unserved := 0
-	for _, want := range s.wanted {
+	for _, want := range s.Wanted {
 		o := objects[want.Ref]
 		switch {
 		case o != nil:
@@ -124,9 +124,9 @@ func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 		}
 	}
 	switch {
-	case unserved == len(s.wanted) && len(result.Failed) == 0:
+	case unserved == len(s.Wanted) && len(result.Failed) == 0:
 		result.addAll(snapshot, now)
-	case result.done() && len(result.Failed) == 0 && !slices.ContainsFunc(result.outcomes, objectOutcome.isHandled):
+	case result.Done() && len(result.Failed) == 0 && !slices.ContainsFunc(result.outcomes, objectOutcome.isHandled):
 		result.Failed = append(result.Failed, Unsettled{What: "no handler matches any of the applied objects: check the filters"})
 	}
 	result.addWebhooks(snapshot)
@@ -134,17 +134,17 @@ func (s *settling) check(snapshot *inspect.Snapshot, now time.Time) settlement {
 }
 
 // find returns the wanted objects that the snapshot has.
-func (s *settling) find(snapshot *inspect.Snapshot) map[inspect.Ref]*inspect.Object {
+func (s *Settling) find(snapshot *inspect.Snapshot) map[inspect.Ref]*inspect.Object {
 	byUID := make(map[string]inspect.Ref)
 	byName := make(map[inspect.Ref]inspect.Ref)
-	for i := range s.wanted {
-		if ref := s.wanted[i].Ref; ref.UID != "" {
+	for i := range s.Wanted {
+		if ref := s.Wanted[i].Ref; ref.UID != "" {
 			byUID[ref.UID] = ref
 		} else {
 			byName[nameOf(ref)] = ref
 		}
 	}
-	found := make(map[inspect.Ref]*inspect.Object, len(s.wanted))
+	found := make(map[inspect.Ref]*inspect.Object, len(s.Wanted))
 	for _, o := range snapshot.Objects {
 		if ref, wanted := byUID[o.UID]; wanted {
 			found[ref] = o
@@ -159,7 +159,7 @@ func (s *settling) find(snapshot *inspect.Snapshot) map[inspect.Ref]*inspect.Obj
 }
 
 // addAll checks all objects of the snapshot.
-func (s *settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
+func (s *Settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 	for _, o := range snapshot.Objects {
 		s.addObject(o, Applied{Ref: o.Ref}, snapshot, now)
 	}
@@ -175,7 +175,7 @@ func (s *settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 
 // addUnserved adds an object whose resource no handler matches. What comes with a cluster, such as a
 // definition or a secret, is often applied only because others need it.
-func (s *settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
+func (s *Settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
 	name := objectName(shortOf(want.Ref), want.Ref)
 	s.outcomes = append(s.outcomes, objectOutcome{name: name, skipped: "no handler matches this resource"})
 	if isSetup(want.Resource) || isBuiltIn(want.Resource) && len(snapshot.Unserved) == 0 {
@@ -187,7 +187,7 @@ func (s *settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
 }
 
 // addDeleted adds an object that was deleted after it was seen: it is settled.
-func (s *settlement) addDeleted(o *inspect.Object) {
+func (s *Settlement) addDeleted(o *inspect.Object) {
 	s.outcomes = append(s.outcomes, outcomeOf(o, objectName(cmp.Or(o.Short, shortOf(o.Ref)), o.Ref)))
 }
 
@@ -232,7 +232,7 @@ func notSeen(snapshot *inspect.Snapshot) string {
 	return "not seen by the operator yet"
 }
 
-func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspect.Snapshot, now time.Time) {
+func (s *Settlement) addObject(o *inspect.Object, want Applied, snapshot *inspect.Snapshot, now time.Time) {
 	name := objectName(cmp.Or(o.Short, shortOf(o.Ref)), o.Ref)
 	failed, pending := len(s.Failed), len(s.Pending)
 	defer func() {
@@ -260,7 +260,7 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 		s.Failed = append(s.Failed, handlersOf(o, name, now)...)
 		return
 	case inspect.StatePaused:
-		if want.Version != "" { // whoever applies an object wants it to be handled
+		if want.Version != "" { // an applied object is meant to be handled
 			s.Pending = append(s.Pending, Unsettled{Object: name, What: "is paused by its annotation kopf.dev/paused"})
 		}
 		return
@@ -282,7 +282,7 @@ func (s *settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 }
 
 // FailedBefore reports whether all failures of an object are of a process before the operator that started at a time.
-// The attempts alone do not tell: a change that does not call the failed handlers again leaves none of them.
+// The attempts alone are not enough: a change that does not call the failed handlers again leaves none of them.
 func FailedBefore(o *inspect.Object, started time.Time) bool {
 	return !slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool {
 		return h.State == inspect.PhaseFailed && (len(h.Attempts) > 0 || !h.Started.Before(started))
@@ -350,29 +350,29 @@ func objectName(short string, r inspect.Ref) string {
 	return short + "/" + r.Namespace + "/" + r.Name
 }
 
-// awaitSettled reads checks, and calls them, until nothing is pending, or until the timeout, if any. It returns the
+// Await reads checks, and calls them, until nothing is pending, or until the timeout, if any. It returns the
 // last settlement.
-func awaitSettled(ctx context.Context, timeout time.Duration, checks <-chan func() settlement) (settlement, error) {
+func Await(ctx context.Context, timeout time.Duration, checks <-chan func() Settlement) (Settlement, error) {
 	var late <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
 		defer timer.Stop()
 		late = timer.C
 	}
-	last := settlement{Pending: []Unsettled{{What: "the operator has not started"}}}
+	last := Settlement{Pending: []Unsettled{{What: "the operator has not started"}}}
 	for {
 		select {
 		case <-ctx.Done():
 			return last, context.Cause(ctx)
 		case <-late:
-			return last, &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending, Summary: last.summary()}
+			return last, &SettleError{Timeout: timeout, Failed: last.Failed, Pending: last.Pending, Summary: last.Summary()}
 		case check := <-checks:
 			last = check()
 		}
-		if last.done() && len(last.Failed) > 0 {
-			return last, &SettleError{Failed: last.Failed, Summary: last.summary()}
+		if last.Done() && len(last.Failed) > 0 {
+			return last, &SettleError{Failed: last.Failed, Summary: last.Summary()}
 		}
-		if last.done() {
+		if last.Done() {
 			return last, nil
 		}
 	}

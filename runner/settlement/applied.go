@@ -1,4 +1,4 @@
-package runner
+package settlement
 
 import (
 	"slices"
@@ -17,12 +17,11 @@ type Applied struct {
 	// only at this or a later version.
 	Version string
 
-	// Change is what the application did to the object: "created", "configured" or
-	// "unchanged".
+	// Change is "created", "configured" or "unchanged".
 	Change string
 }
 
-// String says what was done to the object: "pods default/web created".
+// String returns the object with its change: "pods default/web created".
 func (a Applied) String() string {
 	resource, _, _ := strings.Cut(a.Resource, ".")
 	name := a.Name
@@ -36,15 +35,15 @@ func (a Applied) String() string {
 type Application struct {
 	At      time.Time
 	Objects []Applied
-	Refused []string // why objects or manifests were refused, each in full
+	Refused []string // the errors of refused objects and manifests, each in full
 
 	// Waiting are the kinds of the objects that are not applied yet, as "Kind.group", because the operator reviews them
 	// and is not ready.
 	Waiting []string
 }
 
-// and returns the result of an application and of the next one, of another part of the same manifests.
-func (a Application) and(next Application) Application {
+// And returns the result of an application and of the next one, of another part of the same manifests.
+func (a Application) And(next Application) Application {
 	next.Objects = slices.Concat(a.Objects, next.Objects)
 	refused := slices.Clone(a.Refused)
 	for _, r := range next.Refused {
@@ -56,8 +55,8 @@ func (a Application) and(next Application) Application {
 	return next
 }
 
-// newApplication returns the result of an application that ended now.
-func newApplication(objects []Applied, err error) Application {
+// NewApplication returns the result of an application that ended now.
+func NewApplication(objects []Applied, err error) Application {
 	a := Application{At: time.Now(), Objects: objects}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {

@@ -1,4 +1,4 @@
-package runner
+package settlement
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 // settled.
 type objectOutcome struct {
 	name     string // "evc/default/web-data"
-	failed   string // why it has failed
-	pending  string // why it is not settled
-	skipped  string // why no handler matches it
+	failed   string // the reason of the failure; empty if there is none
+	pending  string // the reason to wait; empty if there is none
+	skipped  string // the reason for which no handler matches; empty if one does
 	handlers []handlerOutcome
 }
 
@@ -25,7 +25,7 @@ type objectOutcome struct {
 type handlerOutcome struct {
 	id      string
 	failed  string // the error
-	pending string // what it waits for
+	pending string // the reason to wait; empty if there is none
 	took    time.Duration
 }
 
@@ -69,9 +69,9 @@ func withError(what string, err *inspect.HandlerError) string {
 	return what + ": " + err.Message
 }
 
-// summary says how many objects, handlers and webhooks there are: "settled: 3 objects; 2 handlers succeeded". It is
+// Summary says how many objects, handlers and webhooks there are: "settled: 3 objects; 2 handlers succeeded". It is
 // empty while nothing is known about them.
-func (s settlement) summary() string {
+func (s Settlement) Summary() string {
 	if len(s.outcomes) == 0 && len(s.Pending) > 0 {
 		return ""
 	}

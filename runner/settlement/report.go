@@ -1,4 +1,4 @@
-package runner
+package settlement
 
 import (
 	"encoding/xml"
@@ -46,9 +46,9 @@ func CheckReport(path string) error {
 	return nil
 }
 
-// removeReport removes the report of an earlier run, if there is one. It returns a [*ReportError] if a new one
+// RemoveReport removes the report of an earlier run, if there is one. It returns a [*ReportError] if a new one
 // cannot be written.
-func removeReport(path string) error {
+func RemoveReport(path string) error {
 	if err := CheckReport(path); err != nil {
 		return err
 	}
@@ -73,7 +73,8 @@ func createBeside(path string) (*os.File, error) {
 
 // The JUnit format, as far as continuous integration reads it.
 type (
-	junitSuites struct {
+	// JUnitSuites is a report.
+	JUnitSuites struct {
 		XMLName xml.Name   `xml:"testsuites"`
 		Suite   junitSuite `xml:"testsuite"`
 	}
@@ -102,8 +103,8 @@ type (
 	}
 )
 
-// junit returns the report: a test case for each handler of each object.
-func (s settlement) junit(began time.Time, took time.Duration, name string) junitSuites {
+// JUnit returns the report: a test case for each handler of each object.
+func (s Settlement) JUnit(began time.Time, took time.Duration, name string) JUnitSuites {
 	suite := junitSuite{Name: name, Time: seconds(took), At: began.UTC().Format("2006-01-02T15:04:05")}
 	add := func(c junitCase) {
 		suite.Tests++
@@ -133,7 +134,7 @@ func (s settlement) junit(began time.Time, took time.Duration, name string) juni
 			handlers++
 			add(c)
 		}
-		// What no handler tells is told by a case of the object itself.
+		// The object itself has a case for a state that no handler explains.
 		c := junitCase{Class: o.name, Name: "object", Time: seconds(0)}
 		switch {
 		case bad:
@@ -149,7 +150,7 @@ func (s settlement) junit(began time.Time, took time.Duration, name string) juni
 		}
 		add(c)
 	}
-	return junitSuites{Suite: suite}
+	return JUnitSuites{Suite: suite}
 }
 
 func newFailure(text string) *junitFailure {
@@ -159,8 +160,8 @@ func newFailure(text string) *junitFailure {
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// writeReport writes the report at once: readers see the former file, or the whole new one.
-func writeReport(path string, report junitSuites) (err error) {
+// WriteReport writes the report at once: readers see the previous file, or the whole new one.
+func WriteReport(path string, report JUnitSuites) (err error) {
 	file, err := createBeside(path)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package runner
+package settlement
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func seen(name, version string, state inspect.ObjectState, handlers ...inspect.H
 	return inspect.Object{Ref: ref(name), Short: "th", ResourceVersion: version, State: state, Handlers: handlers}
 }
 
-// running is a snapshot of an operator that serves things.
+// Running is a snapshot of an operator that serves things.
 func running(objects ...inspect.Object) *inspect.Snapshot {
 	var all []*inspect.Object
 	for i := range objects {
@@ -38,7 +38,7 @@ func running(objects ...inspect.Object) *inspect.Snapshot {
 	}
 }
 
-// settledOperator makes the operator of a snapshot a settled one.
+// SettledOperator makes the operator of a snapshot a settled one.
 func settledOperator(s *inspect.Snapshot) *inspect.Snapshot {
 	s.Operator.Settled = true
 	return s
@@ -97,7 +97,7 @@ var (
 )
 
 // texts returns the entries of a settlement as text.
-func texts(s settlement) map[string][]string {
+func texts(s Settlement) map[string][]string {
 	all := make(map[string][]string)
 	for _, u := range s.Pending {
 		all["pending"] = append(all["pending"], u.String())
@@ -183,7 +183,7 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 		"nothing applied, one fails":  {nil, running(seen("a", "1", inspect.StateFailed, failed)), map[string][]string{"failed": {"th/default/a: create: failed permanently (attempt 3): no size"}, "pending": {"not seen by the operator yet"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, texts(newSettling(test.applied).check(test.snapshot, now))); diff != "" {
+			if diff := cmp.Diff(test.want, texts(NewSettling(test.applied).Check(test.snapshot, now))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -191,23 +191,23 @@ func TestSettling_AppliedVersionMustBeHandled(t *testing.T) {
 }
 
 func TestSettling_DeletedObjectIsSettled(t *testing.T) {
-	s := newSettling([]Applied{applied("a", "10")})
-	if s.check(running(seen("a", "10", inspect.StateRunning)), now).done() {
+	s := NewSettling([]Applied{applied("a", "10")})
+	if s.Check(running(seen("a", "10", inspect.StateRunning)), now).Done() {
 		t.Error("it is settled while a handler runs")
 	}
-	if got := s.check(running(), now); !got.done() {
+	if got := s.Check(running(), now); !got.Done() {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestAwaitSettled_TimeoutNamesPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		news := make(chan func() settlement, 1)
-		news <- settlement{
+		news := make(chan func() Settlement, 1)
+		news <- Settlement{
 			Pending: []Unsettled{{Object: "th/default/a", Handler: "resize", What: "is running"}},
 			Failed:  []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed permanently"}},
-		}.known
-		_, err := awaitSettled(t.Context(), time.Minute, news)
+		}.Known
+		_, err := Await(t.Context(), time.Minute, news)
 		if want := "not settled after 1m0s\nth/default/b: create: failed permanently\nth/default/a: resize: is running"; err == nil || err.Error() != want {
 			t.Errorf("got %v", err)
 		}
@@ -216,10 +216,10 @@ func TestAwaitSettled_TimeoutNamesPending(t *testing.T) {
 
 func TestAwaitSettled_ReportsFailureWhenNothingIsPending(t *testing.T) {
 	failed := []Unsettled{{Object: "th/default/b", Handler: "create", What: "failed permanently"}}
-	news := make(chan func() settlement, 2)
-	news <- settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}.known
-	news <- settlement{Failed: failed}.known
-	_, err := awaitSettled(t.Context(), 0, news)
+	news := make(chan func() Settlement, 2)
+	news <- Settlement{Pending: []Unsettled{{What: "one more"}}, Failed: failed}.Known
+	news <- Settlement{Failed: failed}.Known
+	_, err := Await(t.Context(), 0, news)
 	if settle, ok := errors.AsType[*SettleError](err); !ok || settle.Timeout != 0 || !strings.HasPrefix(err.Error(), "a handler has failed permanently\nth/default/b") {
 		t.Errorf("got %v", err)
 	}
@@ -228,7 +228,7 @@ func TestAwaitSettled_ReportsFailureWhenNothingIsPending(t *testing.T) {
 func TestAwaitSettled_StopsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := awaitSettled(ctx, 0, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Await(ctx, 0, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -240,18 +240,18 @@ func TestSettling_FormerFailuresArePendingWhenRetried(t *testing.T) {
 		snapshot.Operator.Started = now.Add(-time.Minute)
 		return snapshot
 	}
-	s := newSettling([]Applied{applied("a", "10")})
+	s := NewSettling([]Applied{applied("a", "10")})
 	s.retrying = true
-	if got := s.check(after(failed), now); got.done() {
+	if got := s.Check(after(failed), now); got.Done() {
 		t.Errorf("it is not called again, but: %+v", got)
 	}
 	failed.Attempts = make([]inspect.Attempt, 1)
-	if got := s.check(after(failed), now); !got.done() || len(got.Failed) != 1 {
+	if got := s.Check(after(failed), now); !got.Done() || len(got.Failed) != 1 {
 		t.Errorf("it failed again, but: %+v", got)
 	}
 	// Another change, which does not call the handler, leaves its failure without the attempts.
 	failed.Attempts, failed.Started = nil, now
-	if got := s.check(after(failed), now); !got.done() || len(got.Failed) != 1 {
+	if got := s.Check(after(failed), now); !got.Done() || len(got.Failed) != 1 {
 		t.Errorf("it failed after the start, but: %+v", got)
 	}
 }
@@ -270,7 +270,7 @@ func TestSummary_CountsObjectsAndHandlers(t *testing.T) {
 		"settled: 0 objects; 0 handlers succeeded, 1 webhook installed":  reviewing(inspect.WebhookInstalled),
 		"settled: 2 objects, 1 without handlers; 1 handler succeeded":    settledOperator(running(seen("a", "1", settled, done), seen("b", "1", inspect.StateIgnored))),
 	} {
-		if got := newSettling(nil).check(snapshot, now).summary(); got != want {
+		if got := NewSettling(nil).Check(snapshot, now).Summary(); got != want {
 			t.Errorf("got %q instead of %q", got, want)
 		}
 	}

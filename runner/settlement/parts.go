@@ -1,4 +1,4 @@
-package runner
+package settlement
 
 import (
 	"fmt"
@@ -26,11 +26,11 @@ const (
 	StageSetup      Stage = "setup"      // definitions, namespaces, permissions and peering objects: with the cluster
 	StageUnreviewed Stage = "unreviewed" // the rest, but not the kinds that the operator reviews: before its start
 	StageReviewed   Stage = "reviewed"   // the kinds that it reviews: when it is ready
-	stageNone       Stage = "none"       // nothing is left
+	StageNone       Stage = "none"       // nothing is left
 )
 
-// readyLimit is the longest time from the start of an operator until its webhooks are installed.
-const readyLimit = 2 * time.Minute
+// ReadyLimit is the longest time from the start of an operator until its webhooks are installed.
+const ReadyLimit = 2 * time.Minute
 
 // NotReadyError reports that an operator does not become ready, so that the objects that it reviews are not applied.
 type NotReadyError struct {
@@ -48,9 +48,9 @@ func (e *NotReadyError) Error() string {
 	return strings.Join(append(lines, "apply objects that a startup handler needs before, with kubectl"), "\n")
 }
 
-// readiness returns the reasons why an operator does not review objects yet.
-func readiness(snapshot *inspect.Snapshot) settlement {
-	var s settlement
+// Readiness returns the reasons why an operator does not review objects yet.
+func Readiness(snapshot *inspect.Snapshot) Settlement {
+	var s Settlement
 	if o := snapshot.Operator; o.Lost != "" || o.State == inspect.OperatorStarting || len(snapshot.Served)+len(snapshot.Reviewed)+len(snapshot.Unserved) == 0 {
 		s.Pending = append(s.Pending, Unsettled{What: notStarted(snapshot)})
 	}
