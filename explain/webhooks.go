@@ -26,7 +26,7 @@ var wayInWords = map[runner.WebhooksPhase]Word{
 	runner.WebhooksFailed:  {"✗", "no way in", Err},
 }
 
-// WayInWord returns the word for the way in.
+// WayInWord returns the word for the tunnel.
 func WayInWord(p runner.WebhooksPhase) Word { return lookup(wayInWords, p) }
 
 // ReviewWord returns the word for the decision of a review.

@@ -10,15 +10,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// changes are what has changed in the operator since rows were written last. Objects are kept only until they are written:
-// there may be thousands of them, of which a message has one.
+// changes are the changes of the operator since rows were last written. Objects are kept only until they are written,
+// because there may be thousands of objects while a message has one.
 type changes struct {
 	others  inspect.Replica // everything but the objects
 	objects map[inspect.Ref]*inspect.Object
 	touched map[string]bool // the groups of rows that may have changed
 	whole   bool            // objects has all of them
 
-	written map[string]map[string]written // what was written, by the groups and keys of the rows
+	written map[string]map[string]written // hashes of the written rows, by their groups and keys
 	header  bool                          // was written
 
 	compared int // the number of rows that were compared
@@ -27,7 +27,7 @@ type changes struct {
 // written is a row that was written.
 type written struct {
 	row  row
-	text string // of its item, as JSON
+	text string // item as JSON
 }
 
 // add adds a message of the operator.
@@ -80,7 +80,7 @@ func (c *changes) take(kind Kind) (s *inspect.Snapshot, touched map[string]bool)
 	return s, touched
 }
 
-// differing returns the rows that are new or differ from what was written, and then those of what is gone.
+// differing returns the rows that are new or changed since they were written, and then the rows of deleted items.
 func (c *changes) differing(rows []row, touched map[string]bool) ([]row, error) {
 	if c.written == nil {
 		c.written = map[string]map[string]written{}

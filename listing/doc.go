@@ -1,3 +1,3 @@
-// Package listing lists what an operator's inspector tells, as tables, JSON and YAML, for scripts and for
-// people without the workbench.
+// Package listing lists an operator's inspector state as tables, JSON and YAML, for scripts and for people without
+// the workbench.
 package listing

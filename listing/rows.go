@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Kind is a kind of what can be listed.
+// Kind is a kind of items that can be listed.
 type Kind string
 
 // The kinds.
@@ -44,10 +44,10 @@ func ParseKind(word string) (Kind, bool) {
 	return kind, ok
 }
 
-// OfObjects reports whether what is listed belongs to objects, which have a kind and a namespace.
+// OfObjects reports whether the items belong to objects, which have a kind and a namespace.
 func (k Kind) OfObjects() bool { return k == Resources || k == Daemons || k == Reviews }
 
-// Selection limits what is listed. The zero value is everything.
+// Selection selects items. The zero value selects all items.
 type Selection struct {
 	Namespace string              // namespace of the objects
 	Resource  string              // the kind, the plural or the short name of the objects
@@ -109,18 +109,18 @@ type Peer struct {
 	inspect.Peer
 }
 
-// row is a line of a table, and what it is about.
+// row is a line of a table, with its item.
 type row struct {
 	group string // identifies the object that it belongs to, if any
-	key   string // identifies what it is about
+	key   string // identifies the item
 	cells []string
 	item  any
 }
 
-// stateGone is the state of an object that does not exist anymore.
+// stateGone is the state of a deleted object.
 const stateGone = "gone"
 
-// asGone returns the row of an object, a daemon or a peer that is gone; nothing for other rows.
+// asGone returns the row of an object, a daemon or a peer that no longer exists; nothing for other rows.
 func (r row) asGone() []row {
 	cells := slices.Clone(r.cells)
 	cells[0] = stateGone
@@ -141,7 +141,7 @@ func (r row) asGone() []row {
 	return nil
 }
 
-// table is what is listed of one state of the operator.
+// table holds the rows of one snapshot.
 type table struct {
 	header []string
 	rows   []row
@@ -322,7 +322,7 @@ func (s Selection) has(o *inspect.Object) bool {
 		(s.Resource == "" || inspect.IsNamed(o, s.Resource))
 }
 
-// held returns why nothing is retried; empty if retries go on.
+// held returns why nothing is retried; empty if retries continue.
 func held(s *inspect.Snapshot) string {
 	switch {
 	case s.Operator.Lost != "":

@@ -38,7 +38,7 @@ type Writer struct {
 	format    Format
 	now       func() time.Time
 
-	widths  []int // of the columns
+	widths  []int // column widths
 	changes changes
 }
 
@@ -62,9 +62,9 @@ func (w *Writer) Write(s *inspect.Snapshot) (entries int, err error) {
 	return len(t.rows), w.writeTable(t.header, t.rows)
 }
 
-// Follow writes what a message of the operator's stream changes: the entries that are new or different, and in the state
-// "gone" the objects, daemons and peers that are gone. The first message writes all. JSON has an entry a line, and YAML a
-// document for each.
+// Follow writes the changes of a message of the operator's stream: the entries that are new or different, and, with
+// the state "gone", the objects, daemons and peers that no longer exist. The first message writes all. JSON has an
+// entry a line, and YAML a document for each.
 func (w *Writer) Follow(m inspect.Message) error {
 	w.changes.add(m)
 	if m.More {

@@ -183,7 +183,7 @@ type ObjectLine struct {
 
 const defaultLimit = 100
 
-// states are those of objects.
+// states are the states of objects.
 var states = []string{
 	string(inspect.StateStuck), string(inspect.StateFailed), string(inspect.StateRunning), string(inspect.StatePaused), string(inspect.StateWaiting),
 	string(inspect.StateRetrying), string(inspect.StateDeleting), string(inspect.StateIgnored), string(inspect.StateSettled),

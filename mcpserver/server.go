@@ -1,5 +1,5 @@
-// Package mcpserver serves a development session to programs, by the Model Context Protocol: what the workbench
-// shows to people, and what it does for them.
+// Package mcpserver serves a development session to programs over the Model Context Protocol, with the same
+// information and actions as the workbench.
 package mcpserver
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// Source is what the server serves: a [runner.Session] or a [runner.Attachment].
+// Source is a [runner.Session] or a [runner.Attachment] to serve.
 type Source interface {
 	// State returns the current state. It is never nil and never modified.
 	State() *runner.State
@@ -32,7 +32,7 @@ type Source interface {
 
 // Options configure a [Server].
 type Options struct {
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
 
 	// MayAct returns why nothing may be changed at a moment, for example because the cluster is not one to develop
@@ -55,7 +55,7 @@ func New(source Source, options Options) *Server {
 	return &Server{source: source, options: options, changed: make(chan struct{})}
 }
 
-// instructions tell a client how the tools belong together.
+// instructions explain to a client how the tools belong together.
 const instructions = `These tools show and control a Kubernetes operator that is being developed with Kopf.
 The operator is rebuilt and restarted when its source files are saved. After an edit, call rebuild, then
 wait_until_settled, which returns the errors of the build, the handlers that failed, and what is still pending.

@@ -45,7 +45,7 @@ func (s *Server) waitUntilSettled(ctx context.Context, in waitIn) (any, error) {
 	return out, err
 }
 
-// settlement returns what has settled in a state, and whether waiting for more is of no use.
+// settlement returns the settled objects of a state, and whether further waiting is useless.
 func (s *Server) settlement(state *runner.State) (out Settled, ended bool) {
 	out.Refused = state.Application.Refused
 	switch {

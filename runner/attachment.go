@@ -14,7 +14,7 @@ import (
 
 // AttachOptions configure an [Attachment].
 type AttachOptions struct {
-	// Address is that of the operator's inspector, such as "unix:PATH".
+	// Address is the address of the operator's inspector, such as "unix:PATH".
 	Address string
 
 	// Client reaches the inspector if its address is not one that this machine can connect to. The Address is then
@@ -49,7 +49,7 @@ type Attachment struct {
 	level   atomic.Pointer[inspect.LogLevel] // the requested one; nil to keep the operator's
 
 	looking   sync.Mutex
-	wanted    *wantedLook   // nil if nothing is looked at
+	wanted    *wantedLook   // object that the page shows; nil if none
 	lookAgain chan struct{} // signals that wanted has changed
 }
 
@@ -132,7 +132,7 @@ func (a *Attachment) follow(ctx context.Context) error {
 	return nil
 }
 
-// publish publishes what the operator tells.
+// publish publishes the operator's snapshot.
 func (a *Attachment) publish(snapshot *inspect.Snapshot) {
 	a.update(func(s *State) {
 		s.Snapshot, s.Live = snapshot, true
@@ -164,7 +164,7 @@ func (a *Attachment) lost(err error) {
 // Do carries out an intent. The error says why it was rejected, for people to read.
 func (a *Attachment) Do(ctx context.Context, intent Intent) error {
 	switch intent.Kind {
-	case IntentLogLevel: // it changes what readers are told, not what the operator does
+	case IntentLogLevel: // changes the log of readers, not the operator
 		level := inspect.LogLevel(intent.Value)
 		a.level.Store(&level)
 	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentStartOver, IntentFreeze, IntentRelease:

@@ -10,21 +10,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// lookInterval is the time between two readings of an object that is looked at, eventsInterval that between two
-// readings of its events, which the API server does not cache, and lookTimeout what one reading may take.
+// lookInterval is the time between two reads of the shown object. eventsInterval is the time between two reads of its
+// events, which the API server does not cache. lookTimeout limits one read.
 const (
 	lookInterval   = 2 * time.Second
 	eventsInterval = 10 * time.Second
 	lookTimeout    = 10 * time.Second
 )
 
-// wantedLook is what an attachment looks at.
+// wantedLook is the object that an attachment reads.
 type wantedLook struct {
 	Look
 	first *Looked // the state before the first answer
 }
 
-// look begins to follow what an intent asks for, in place of what was followed before.
+// look begins to follow the object of an intent, in place of the previous object.
 func (a *Attachment) look(intent Intent) error {
 	facet := Facet(intent.Value)
 	var wanted *wantedLook
@@ -48,19 +48,19 @@ func (a *Attachment) look(intent Intent) error {
 	})
 	select {
 	case a.lookAgain <- struct{}{}:
-	default: // the former change is not seen yet; it will find this one
+	default: // the previous signal is not read yet; it covers this change
 	}
 	return nil
 }
 
-// lookTo returns what the page wants to read; nil if nothing.
+// lookTo returns the object that the page shows; nil if none.
 func (a *Attachment) lookTo() *wantedLook {
 	a.looking.Lock()
 	defer a.looking.Unlock()
 	return a.wanted
 }
 
-// followLooks reads what is looked at until the context ends.
+// followLooks reads the shown object until the context ends.
 func (a *Attachment) followLooks(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -104,7 +104,7 @@ func (a *Attachment) followLook(ctx context.Context, wanted *wantedLook) {
 			seen = last
 		}
 		a.update(func(s *State) {
-			if s.Looked == current { // else something else is looked at by now
+			if s.Looked == current { // otherwise the page shows another object by now
 				current = &seen
 				s.Looked = current
 			}
@@ -116,7 +116,7 @@ func (a *Attachment) followLook(ctx context.Context, wanted *wantedLook) {
 	}
 }
 
-// whyNotSeen says why the operator does not show what is looked at.
+// whyNotSeen returns why the operator does not show the object.
 func (a *Attachment) whyNotSeen(err error) string {
 	if _, old := errors.AsType[*inspect.UnsupportedError](err); old {
 		return "this operator is built with an older release of Kopf, which does not show this; rebuild it with the release of this program, or use kubectl"

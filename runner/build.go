@@ -91,8 +91,8 @@ var staticFlags = []string{"-trimpath", "-buildvcs=auto"}
 // a repository of another user. The program is then built without a stamp.
 const noStamp = "error obtaining VCS status"
 
-// Platform is an operating system and an architecture, as Go names them. The zero value is that of
-// GOOS and GOARCH, or else of this machine.
+// Platform is an operating system and an architecture, as Go names them. The zero value means the platform of GOOS
+// and GOARCH, or else of this machine.
 type Platform struct{ OS, Arch string }
 
 // env returns the environment of the go command for the platform.

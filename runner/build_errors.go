@@ -49,7 +49,7 @@ func (e BuildError) Position() string {
 type BuildError struct {
 	File    string // relative to the module's folder; empty if unknown
 	Line    int    // 0 if unknown
-	Column  int    // in bytes, from 1; 0 if unknown
+	Column  int    // column in bytes, from 1; 0 if unknown
 	Message string // may have more than one line
 
 	// Source are the lines around the error. SourceAt is the number of the first one.
@@ -114,8 +114,8 @@ func shortenMissingSums(list []BuildError) []BuildError {
 	return append(list, BuildError{Message: "go.sum lacks entries for modules that the packages need; add them with: go mod tidy"})
 }
 
-// explainMissingSDK replaces the go command's advice for a module that lacks the SDK, or one of its optional
-// modules: go get finds them only when they are released.
+// explainMissingSDK replaces the go command's advice for a module that lacks the SDK or an optional module of the
+// SDK, because go get finds only released modules.
 func explainMissingSDK(list []BuildError) []BuildError {
 	for i := range list {
 		m := missingSDK.FindStringSubmatch(list[i].Message)

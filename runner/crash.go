@@ -15,8 +15,8 @@ const (
 	firstBackoff = time.Second
 	maxBackoff   = 30 * time.Second
 
-	// reviewsWait is the longest delay of a restart for which reviews wait. Those of whoever works in the cluster would
-	// take their full time otherwise, each of them, as long as the code crashes.
+	// reviewsWait is the longest restart delay for which reviews wait. While the code keeps crashing, every request
+	// in the cluster would otherwise wait for its full timeout.
 	reviewsWait = firstBackoff
 
 	// stableAfter is how long an operator must have run for its crash to reset the backoff.

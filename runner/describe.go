@@ -24,13 +24,12 @@ const describeTimeout = time.Minute
 // program with several operators starts them within that time.
 const describeGrace = 2 * time.Second
 
-// describePolling is how often the answer of a program that does not exit is looked for.
+// describePolling is the interval between checks for the answer of a program that does not exit.
 const describePolling = 20 * time.Millisecond
 
-// Describe starts a built program to describe its operators, with the operator's flags for its scope. The
-// operators do not connect to a cluster; the resources are those of the cluster that they are meant for.
-// It returns one description for each operator of the program. The error is a [*DescribeError] if the
-// program exits without one.
+// Describe starts a built program to describe its operators, with the operator's flags for its scope. The operators
+// do not connect to a cluster; the resources are the resources of their future cluster. It returns one description
+// for each operator of the program. The error is a [*DescribeError] if the program exits without one.
 func Describe(ctx context.Context, binary, dir string, args []string, resources []inspect.APIResource) (all []inspect.Description, err error) {
 	tmp, err := os.MkdirTemp(filepath.Dir(binary), "describe-")
 	if err != nil {
@@ -90,8 +89,8 @@ func Describe(ctx context.Context, binary, dir string, args []string, resources 
 	return inspect.ReadDescriptions(f)
 }
 
-// awaitAnswer waits until the program has exited, or goes on for longer than its operators need to
-// describe themselves.
+// awaitAnswer waits until the program has exited, or until it has run for longer than its operators need to describe
+// themselves.
 func awaitAnswer(ctx context.Context, c *child, answer string) error {
 	tick := time.NewTicker(describePolling)
 	defer tick.Stop()

@@ -21,8 +21,8 @@ func (e *ToolchainError) Unwrap() error { return e.Err }
 // PackageError reports that a pattern does not match a usable Go package.
 type PackageError struct {
 	Pattern  string
-	Reason   string // from the go command or the file system
-	NotFound bool   // the pattern names no package, so it is a mistake in the command line
+	Reason   string // message of the go command or the file system
+	NotFound bool   // the pattern names no package, so it is a usage error
 }
 
 func (e *PackageError) Error() string { return e.Pattern + ": " + e.Reason }

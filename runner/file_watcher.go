@@ -11,7 +11,7 @@ import (
 
 // change is a burst of changes of files, such as a save.
 type change struct {
-	at    time.Time // of the first change
+	at    time.Time // time of the first change
 	files []string  // their paths, sorted
 }
 
@@ -104,8 +104,8 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// watch replaces the watched folders by those of the set, and returns the files that
-// changed since the set's build but before their folder was watched.
+// watch replaces the watched folders by the folders of the set, and returns the files that changed since the set's
+// build but before their folder was watched.
 func (w *watcher) watch(watched map[string]bool, s watchSet) []string {
 	wanted := make(map[string]bool)
 	for _, folder := range s.folders {

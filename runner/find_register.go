@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// entryPoint is what a package declares to start with: a Register, a main, or neither.
+// entryPoint is the start of a package: a Register, a main, or neither.
 type entryPoint struct {
 	register   bool     // it has a func Register(*kopf.Registry)
 	main       bool     // it has a func main()
 	nearMisses []string // functions that look like an attempt at Register
 }
 
-// findEntryPoint parses the files of a package. What needs type information, such as an
-// alias of the registry's type, is accepted here and left to the compiler.
+// findEntryPoint parses the files of a package. Declarations that need type information, such as an alias of the
+// registry's type, are accepted here and left to the compiler.
 func findEntryPoint(p *goPackage, display func(path string) string) (entryPoint, error) {
 	var e entryPoint
 	files := token.NewFileSet()

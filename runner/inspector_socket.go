@@ -45,8 +45,7 @@ func newSocketDir(folder, project string) (*socketDir, error) {
 // socketPrefix is followed by the ID of the process that has created the folder.
 const socketPrefix = "kopf-"
 
-// sweepSocketDirs removes the folders of killed processes. It ignores those of other users, and
-// what it cannot remove.
+// sweepSocketDirs removes the folders of killed processes. It ignores folders of other users, and failed removals.
 func sweepSocketDirs(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -66,7 +65,7 @@ func sweepSocketDirs(parent string) {
 // next returns the address of an unused socket.
 func (d *socketDir) next() string { return "unix:" + d.nextPath() + ".sock" }
 
-// nextPath returns the path of an unused file, for other sockets than those of inspectors.
+// nextPath returns the path of an unused file, for sockets other than the inspectors'.
 func (d *socketDir) nextPath() string {
 	d.count++
 	return filepath.Join(d.path, strconv.Itoa(d.count))

@@ -64,7 +64,7 @@ func (l *loop) followOperator(op *operator, client *inspect.Client) {
 		}, func(error) {}) // the operator will create the session's socket soon
 	}()
 	<-op.child.done
-	// Read what the operator sent before its exit; then the stream ends by itself.
+	// Read the last messages that the operator sent before its exit; then the stream ends by itself.
 	timer := time.AfterFunc(outputDrain, cancel)
 	if !op.wasInspected() {
 		cancel()
@@ -91,7 +91,7 @@ func (l *loop) setLogLevel(ctx context.Context, client *inspect.Client) {
 	}
 }
 
-// retryFormerFailures makes new code handle the objects that former code has failed to handle.
+// retryFormerFailures makes new code handle the objects that the previous code failed to handle.
 func (l *loop) retryFormerFailures(ctx context.Context, op *operator, client *inspect.Client) {
 	if !l.opts.RetryFailed || !op.newCode || op.retried {
 		return

@@ -13,7 +13,7 @@ import (
 // Intent is a request of the user to a [Session].
 type Intent struct {
 	Kind    IntentKind
-	Object  *inspect.Ref // for [IntentRetry], [IntentPauseObject], [IntentStartOver] and [IntentLook]
+	Object  *inspect.Ref // object of [IntentRetry], [IntentPauseObject], [IntentStartOver] and [IntentLook]
 	Handler string       // the only handler for [IntentRetry] and [IntentRetryFailed]; all if empty
 	Value   string       // the level for [IntentLogLevel]; the review for [IntentReplay]; an optional path for [IntentApply]; the facet for [IntentLook]; see the kinds of peering
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// look begins to follow what an intent asks for, in place of what was followed before.
+// look begins to follow the object of an intent, in place of the previous object.
 func (l *loop) look(intent Intent) error {
 	facet := Facet(intent.Value)
 	if intent.Object != nil {
@@ -22,7 +22,7 @@ func (l *loop) look(intent Intent) error {
 	return nil
 }
 
-// lookAgain begins anew with what is looked at: the cluster may be another one.
+// lookAgain restarts the reads of the shown object, for example after the cluster changed.
 func (l *loop) lookAgain() {
 	if l.stopLook != nil {
 		l.stopLook()
@@ -47,7 +47,7 @@ func (l *loop) lookAgain() {
 		defer cancel()
 		l.opts.Objects.Watch(ctx, look, func(seen Looked) {
 			l.store.update(func(s *State) {
-				if s.Looked == current { // else something else is looked at by now
+				if s.Looked == current { // otherwise the page shows another object by now
 					current = &seen
 					s.Looked = current
 				}

@@ -38,8 +38,8 @@ func isManifest(path string) bool {
 // manifestWatcher reports which manifests are saved.
 type manifestWatcher struct {
 	notify  *fsnotify.Watcher
-	files   map[string]bool // that are named
-	folders map[string]bool // whose manifests are applied
+	files   map[string]bool // named manifest files
+	folders map[string]bool // folders whose manifests are applied
 	saved   chan []string   // absolute paths
 	failed  chan error      // saved manifests may have been missed; at most one is pending
 }

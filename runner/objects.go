@@ -13,12 +13,12 @@ import (
 // must not be shown are replaced in all that it returns: the data of Secrets, and the fields that the operator
 // hides.
 type Objects interface {
-	// Watch follows a facet of an object until the context ends. It reports every change, and every error;
-	// after an error it goes on.
+	// Watch follows a facet of an object until the context ends. It reports every change, and every error; after an
+	// error it continues.
 	Watch(ctx context.Context, what Look, report func(Looked))
 
-	// Owned names the objects that Kubernetes deletes with an object: "configmaps web-cache-conf". It looks among the
-	// resources that the operator watches and the usual ones. The error joins what could not be looked at.
+	// Owned names the objects that Kubernetes deletes with an object: "configmaps web-cache-conf". It searches the
+	// resources that the operator watches and the usual resources. The error joins the errors of all reads.
 	Owned(ctx context.Context, ref inspect.Ref, served []inspect.Resource) ([]string, error)
 
 	// Draft reads an object to be edited.
@@ -35,10 +35,10 @@ type Objects interface {
 	// Sample makes the draft of a new object of an existing one.
 	Sample(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
 
-	// Save changes what the text changes of the draft, and returns the paths of these fields. What others have
-	// changed meanwhile stays; if they have changed the same fields, it returns a [*ConflictError]. It returns
-	// a [*RefusedTextError] if the text is no such object, or the API server does not accept it. Of a new
-	// object it creates one and returns its name.
+	// Save applies the differences between the text and the draft, and returns the paths of the changed fields.
+	// Concurrent changes of other fields stay; for changes of the same fields, it returns a [*ConflictError]. It
+	// returns a [*RefusedTextError] if the text is not this object, or the API server does not accept it. A new
+	// object is created, and Save returns its name.
 	Save(ctx context.Context, draft *Draft, text string) (changed []string, err error)
 
 	// Delete deletes the object of this UID.
@@ -51,7 +51,7 @@ type Objects interface {
 	RemoveFinalizer(ctx context.Context, ref inspect.Ref, finalizer string) error
 }
 
-// Facet is what is looked at of an object.
+// Facet selects the view of an object: the object itself or its events.
 type Facet string
 
 // The facets.
@@ -60,34 +60,34 @@ const (
 	FacetEvents Facet = "events" // the Kubernetes events about it
 )
 
-// Look is what is looked at.
+// Look selects the object and the view to read from the cluster.
 type Look struct {
 	Object inspect.Ref
 	Facet  Facet
 	Hidden [][]string // paths of fields whose values are replaced, besides the data of Secrets
 }
 
-// Looked is what the cluster itself tells of an object.
+// Looked is the view of an object in the cluster.
 type Looked struct {
 	Object inspect.Ref
 	Facet  Facet
 
 	Loaded bool   // there was an answer; the rest is as seen last
-	Error  string // why there is no answer now; empty if there is
+	Error  string // reason why there is no answer at present; empty if there is an answer
 
 	Version string   // resourceVersion of [FacetObject]
 	YAML    []string // its lines
-	Events  []Event  // of [FacetEvents], the oldest first
+	Events  []Event  // events of [FacetEvents], the oldest first
 }
 
 // Event is a Kubernetes event about an object.
 type Event struct {
-	At      time.Time // when it was seen last
+	At      time.Time // time of the last occurrence
 	Warning bool
 	Reason  string
 	Message string
 	From    string // the component that has posted it
-	Count   int    // how often it was seen; at least 1
+	Count   int    // number of occurrences, at least 1
 }
 
 // MetadataChange is a change of labels and annotations: values by keys. Nil removes the key.
@@ -96,12 +96,12 @@ type MetadataChange struct {
 	Annotations map[string]*string
 }
 
-// Template is what a new object is made from: a manifest, or else the schema of the resource.
+// Template is the source of a new object: a manifest, or else the schema of the resource.
 type Template struct {
 	Resource inspect.Resource
 
-	Name   string // of the object in the manifest
-	File   string // of the manifest; empty for the schema
+	Name   string // name of the object in the manifest
+	File   string // file of the manifest; empty for the schema
 	Line   int
 	Object map[string]any // it must not be modified
 }
@@ -111,10 +111,10 @@ type Draft struct {
 	Object  inspect.Ref
 	New     bool   // there is no such object yet
 	Version string // resourceVersion that the edit began with
-	Text    string // YAML, without what cannot be edited
+	Text    string // YAML, without read-only fields
 
-	Base   map[string]any // what the text says; it must not be modified
-	Hidden [][]string     // as in [Look]
+	Base   map[string]any // object of the text; it must not be modified
+	Hidden [][]string     // hidden fields, as in [Look]
 }
 
 // RefusedTextError reports that an edited text is not accepted.
@@ -123,7 +123,7 @@ type RefusedTextError struct{ Reason string }
 // Error returns the reason.
 func (e *RefusedTextError) Error() string { return e.Reason }
 
-// ConflictError reports that somebody else has changed the same fields.
+// ConflictError reports a concurrent change of the same fields.
 type ConflictError struct {
 	Fields []FieldConflict
 

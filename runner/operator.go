@@ -16,7 +16,7 @@ type operator struct {
 	child    *child
 	started  time.Time
 	stopping bool      // it was asked to stop; used by the loop
-	newCode  bool      // its code differs from that of its predecessor
+	newCode  bool      // its code differs from its predecessor's
 	reload   time.Time // the At of the reload that led to it; zero if none did
 
 	// Used by the goroutine that reads the inspector.
@@ -27,7 +27,7 @@ type operator struct {
 
 	note string // the file in which it notes how it ends
 
-	// retrying means that the operator has agreed to call the handlers again that failed in former processes.
+	// retrying means that the operator has agreed to retry the handlers that failed in previous processes.
 	retrying bool
 
 	mu        sync.Mutex
@@ -38,7 +38,7 @@ type operator struct {
 // operatorExit reports that an operator's process has exited.
 type operatorExit struct {
 	operator  *operator
-	streamErr error // why its inspector could not be read; nil if it could
+	streamErr error // error of reading its inspector
 }
 
 // startOperator starts the newest binary. A failed start is treated as a crash.

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// operatorFeed puts together what the inspector of one operator tells. It is used by one goroutine.
+// operatorFeed assembles the state of one operator from its inspector's messages. It is used by one goroutine.
 type operatorFeed struct {
 	replica inspect.Replica
 	lastLog time.Time

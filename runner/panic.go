@@ -9,9 +9,8 @@ import (
 // frame matches the second line of a frame in a stack trace.
 var frame = regexp.MustCompile(`^\t(.+\.go):(\d+)(?: \+0x[0-9a-f]+)?$`)
 
-// findPanic parses the panic from the standard error of a crashed Go program. The position
-// is that of the topmost frame in dir, the folder of the user's code; it is empty if there
-// is none. It returns nil if the program did not panic.
+// findPanic parses the panic from the standard error of a crashed Go program. The position is the topmost frame in
+// dir, the folder of the user's code; it is empty without such a frame. It returns nil if the program did not panic.
 func findPanic(lines []string, dir string) *Panic {
 	start := -1
 	var message string

@@ -29,7 +29,7 @@ type child struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	done  chan struct{} // closed when it has exited and its output is read
-	err   error         // of the exit; valid after done
+	err   error         // error of the exit; valid after done
 	once  sync.Once
 }
 
@@ -40,9 +40,9 @@ type childSpec struct {
 	dir        string
 	kubeconfig string                         // the only one that it sees; see surroundings
 	proxies    bool                           // it sees the proxies of this process
-	env        []string                       // in addition to the environment of this process
+	env        []string                       // added to the environment of this process
 	note       string                         // file in which the operator notes how it ends; optional
-	asksWayIn  bool                           // it may end to ask for a way in, by the note
+	asksWayIn  bool                           // it may end to ask for a tunnel, by the note
 	stdout     *os.File                       // used if line is nil
 	stderr     *os.File                       // used if line is nil
 	line       func(stderr bool, text string) // called for every line of the output

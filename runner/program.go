@@ -20,18 +20,18 @@ type Program struct {
 	target  string            // the import path of the main package
 	overlay map[string]string // the synthesised files: path to content
 
-	patterns []string // as given to Load
+	patterns []string // arguments of Load
 }
 
-// Load finds the packages with handlers. The patterns are those of the go command (import
-// paths, ./folder, ./folder/...), relative to dir. It does not compile the packages.
+// Load finds the packages with handlers. The patterns have the go command's syntax (import paths, ./folder,
+// ./folder/...), relative to dir. It does not compile the packages.
 func Load(ctx context.Context, dir string, patterns []string) (*Program, error) {
 	program, _, err := load(ctx, dir, patterns)
 	return program, err
 }
 
-// load is [Load] that also returns the folders it has searched, even if it fails, so that
-// they can be watched for a fix.
+// load is [Load] that also returns the searched folders, even after an error, so that the folders can be watched for
+// a fix.
 func load(ctx context.Context, dir string, patterns []string) (*Program, []string, error) {
 	if err := checkGoCommand(); err != nil {
 		return nil, nil, err
@@ -65,8 +65,8 @@ func load(ctx context.Context, dir string, patterns []string) (*Program, []strin
 	return program, folders, nil
 }
 
-// localize returns the folder to run the go command in, which is the first one that a
-// pattern names, so that modules other than the current one work, and absolute patterns.
+// localize returns the folder to run the go command in: the first folder that a pattern names. This supports absolute
+// patterns, and modules other than the current module.
 func localize(dir string, patterns []string) (at string, arguments []string, err error) {
 	for _, pattern := range patterns {
 		if !isFolder(pattern) {

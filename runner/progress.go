@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Progress follows the states of a session or an attachment, and knows whether the newest code has handled what was
-// applied, and all objects that it has seen. The zero value is ready to use. It is not safe for concurrent use.
+// Progress follows the states of a session or an attachment, and reports whether the newest code has handled the
+// applied objects, and all other known objects. The zero value is ready to use. It is not safe for concurrent use.
 type Progress struct {
 	application time.Time // of the objects that are being followed
 	settling    *settlement.Settling

@@ -148,7 +148,7 @@ func (l *loop) handleBuildResult(r buildResult) {
 	}
 	same := r.digest == l.digest && !r.task.forced && l.operator != nil && !l.operator.stopping
 	if l.binary != "" {
-		// The running process does not need its file. An error means that the file is gone.
+		// The running process does not need its file. An error means that the file was deleted.
 		_ = os.Remove(l.binary)
 	}
 	l.binary, l.digest = r.binary, r.digest
@@ -156,7 +156,7 @@ func (l *loop) handleBuildResult(r buildResult) {
 		s.Packages, s.Dir = l.program.Packages, l.program.Dir
 		s.Build.Phase, s.Build.Took, s.Build.Errors = BuildBuilt, r.took, nil
 		if !same && l.operator != nil {
-			s.Process.Phase = ProcessStopping // no reader of the state takes its objects for those of the new code
+			s.Process.Phase = ProcessStopping // so that readers of the state do not take its objects for the new code's objects
 		}
 	})
 	if same {

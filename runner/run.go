@@ -59,9 +59,9 @@ type RunOptions struct {
 	UntilSettled bool
 	Timeout      time.Duration // no limit if 0
 
-	// Report is the file that the outcomes of the handlers are written to, in the format of JUnit; none if
-	// it is empty. With another end than that of UntilSettled, such as a failed build, a crash or a signal,
-	// the report has a failed case that says so. Run removes a former report before it begins.
+	// Report is the file that the outcomes of the handlers are written to, in the format of JUnit; none if it is
+	// empty. If the run ends for a reason other than UntilSettled, such as a failed build, a crash or a signal, the
+	// report has a failed case with the reason. Run removes an old report before it begins.
 	Report string
 
 	// Signals delivers the signals that this process receives. They are forwarded to the
@@ -240,7 +240,7 @@ func (r *headless) apply(ctx context.Context, part settlement.Part) error {
 	return nil
 }
 
-// operate starts the operator and waits until it exits. If it has exited to get a way in, it is started again with
+// operate starts the operator and waits until it exits. If it has exited to get a tunnel, it is started again with
 // one.
 func (r *headless) operate(ctx context.Context) (code int, err error) {
 	sockets, err := newSocketDir(r.builder.work.Path, r.Project)

@@ -16,7 +16,7 @@ import (
 
 // RunningOperator is an operator that was started on this machine by [Run] or a [Session].
 type RunningOperator struct {
-	Address  string // of its inspector
+	Address  string // address of its inspector
 	Project  string // the folder of its project; empty if it is unknown
 	Client   *inspect.Client
 	Snapshot *inspect.Snapshot
@@ -28,8 +28,8 @@ type RunningOperator struct {
 // snapshotTimeout limits the time in which an operator must answer.
 const snapshotTimeout = 10 * time.Second
 
-// RunningOperators returns the operators of the user that run on this machine, except for those whose
-// inspector has another address: see [RunOptions]. It returns those that cannot be read, too: see Err.
+// RunningOperators returns the user's running operators on this machine, except for operators whose inspector has
+// another address: see [RunOptions]. It includes operators that cannot be read: see Err.
 func RunningOperators(ctx context.Context) ([]RunningOperator, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -83,8 +83,8 @@ func ConnectOperator(ctx context.Context, address string) (RunningOperator, erro
 	return RunningOperator{Address: address, Client: client, Snapshot: snapshot}, nil
 }
 
-// hasEnded reports whether an error means that nobody listens at a socket: the operator was killed, or
-// is just starting or stopping. Sockets of other users in a shared folder are none of ours.
+// hasEnded reports whether an error means that no process listens at a socket: the operator was killed, or is just
+// starting or stopping. Sockets of other users in a shared folder are none of ours.
 func hasEnded(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }

@@ -27,9 +27,9 @@ type Options struct {
 	// the cluster is usable. The caller closes the cluster after Run.
 	OpenCluster func(ctx context.Context, report func(Cluster)) (Cluster, error)
 
-	// Connect returns how a built operator reaches the cluster: by the Kubeconfig of the result, which is the only one
-	// that the operator sees. It runs before the operator starts, and again after each build, when the former operator
-	// has ended. Defaults to the cluster as it is.
+	// Connect returns how a built operator reaches the cluster: by the Kubeconfig of the result, which is the only
+	// one that the operator sees. It runs before the operator starts, and again after each build, when the previous
+	// operator has ended. Defaults to the cluster as it is.
 	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
 
 	// Proxies gives the operator the [ProxyVariables] of this process.
@@ -77,8 +77,7 @@ type Options struct {
 	// does not start, or a manifest is rejected.
 	Unattended bool
 
-	// RetryFailed calls handlers again that have failed permanently, whenever an operator with new code
-	// starts.
+	// RetryFailed retries permanently failed handlers whenever an operator with new code starts.
 	RetryFailed bool
 
 	// Once also ends the session on errors that only an edit of the code could resolve: a
@@ -96,7 +95,7 @@ type Session struct {
 
 	mu       sync.Mutex
 	child    *child          // the running operator; nil if there is none
-	client   *inspect.Client // of the child
+	client   *inspect.Client // client of the child's inspector
 	logLevel string
 	applied  []settlement.Applied
 	settling *settlement.Settling
@@ -165,8 +164,8 @@ func (s *Session) Say(verbose bool, line string) {
 	s.store.say(level, line)
 }
 
-// WarnAboutBuild publishes the warnings about the sources that the last build is of, in place of the former ones. New
-// ones also go to the log.
+// WarnAboutBuild publishes the warnings about the sources of the last build, in place of the previous warnings. New
+// warnings also go to the log.
 func (s *Session) WarnAboutBuild(warnings []string) {
 	former := s.State().Build.Warnings
 	s.store.update(func(state *State) { state.Build.Warnings = warnings })

@@ -6,8 +6,8 @@ import (
 
 // connection is how an operator reaches the cluster: the result of [Options].Connect.
 type connection struct {
-	binary string   // which it was made for
-	to     *Cluster // which it was made for
+	binary string   // binary of the connection
+	to     *Cluster // cluster of the connection
 	as     Cluster
 	err    error
 }

@@ -26,9 +26,9 @@ type loop struct {
 	program *Program
 	builder *Builder
 	built   chan buildResult
-	build   *buildTask // in progress; nil if none
+	build   *buildTask // build in progress, or nil
 	binary  string     // the newest one
-	digest  string     // of the binary
+	digest  string     // digest of the binary
 	ran     string     // digest of the binary that was started last
 	reload  time.Time  // the At of the reload that the next operator belongs to
 
@@ -43,16 +43,16 @@ type loop struct {
 	readied   chan *operator // the newest one that is ready to review objects
 	reapplies bool           // the manifests of the session were applied, so that those that are saved are, too
 
-	// The object that is looked at.
-	looking  Intent             // the last one of [IntentLook]
-	stopLook context.CancelFunc // nil if nothing is looked at
+	// The shown object.
+	looking  Intent             // last [IntentLook]
+	stopLook context.CancelFunc // nil if no object is shown
 
-	// The way in for admission reviews.
+	// The tunnel for admission reviews.
 	wayIn      WebhooksPhase
 	wayOpened  chan wayInResult
 	connecting bool
 	connected  chan connection
-	connection *connection // of the binary and the cluster; nil before the first one
+	connection *connection // connection for the binary and the cluster; nil before the first one
 
 	// The operator.
 	wanted    int // incremented to replace the running process
@@ -60,7 +60,7 @@ type loop struct {
 	begun     bool // an operator was started before
 	events    chan operatorExit
 	crashes   int
-	notBefore time.Time   // of the next start after a crash
+	notBefore time.Time   // earliest time of the next start after a crash
 	restart   *time.Timer // fires at notBefore
 
 	fatal error

@@ -26,7 +26,7 @@ type State struct {
 	Process Process
 	Cluster Cluster
 
-	// Webhooks is the way in for admission reviews.
+	// Webhooks is the state of the tunnel for admission reviews.
 	Webhooks Webhooks
 
 	// Manifests are the files and folders that [IntentApply] applies: those of the command
@@ -39,7 +39,7 @@ type State struct {
 	// Application is the result of the last application of manifests.
 	Application settlement.Application
 
-	// Looked is what the cluster itself tells of an object, while [IntentLook] asks for it; else nil.
+	// Looked is the object in the cluster that [IntentLook] asks for; else nil.
 	Looked *Looked
 
 	// Snapshot is the last one that an operator has published, possibly one that is not
@@ -95,7 +95,7 @@ type Reload struct {
 	Files []string      // the changed files; none for a rebuild or restart on demand
 	Built bool          // false if the build failed
 	Build time.Duration // duration of the build
-	Ready time.Duration // from the change until the new code handles objects; 0 until then
+	Ready time.Duration // time from the change until the new code handles objects; 0 until then
 }
 
 // Process is the state of the operator's process.
@@ -104,7 +104,7 @@ type Process struct {
 	PID      int       // 0 if none
 	Started  time.Time // start of the current or last process
 	Restarts int       // the number of crashes in a row
-	Exit     string    // how the last process ended, such as "exit status 1"; empty if none has
+	Exit     string    // exit status of the last process, such as "exit status 1"; empty if none has ended
 	Error    string    // the last lines on its standard error, if it crashed
 
 	Panic     *Panic    // nil if it did not end with a panic
@@ -126,7 +126,7 @@ const (
 // Panic is the panic of a crashed Go program.
 type Panic struct {
 	Message  string
-	File     string // of the topmost frame in the user's module; empty if there is none
+	File     string // file of the topmost frame in the user's module; empty if there is none
 	Line     int
 	Function string
 }
@@ -136,17 +136,16 @@ type Cluster struct {
 	Phase      ClusterPhase
 	Provider   string // "embedded", "k3d" or "context"
 	Name       string // the name of the dev cluster or of the context
-	Reason     string // why this cluster was chosen
+	Reason     string // reason for choosing this cluster
 	Version    string // the version of Kubernetes
 	Server     string // the URL of the API server
 	Kubeconfig string // the path of the kubeconfig
 	Context    string // the context in the kubeconfig; empty for the current one
 
-	// Done and Total count the steps of [ClusterBuilding], packages compiled, and those of
-	// [ClusterStarting], megabytes pulled.
+	// Done and Total count the compiled packages in [ClusterBuilding], and the pulled megabytes in [ClusterStarting].
 	Done, Total int
 	Message     string        // the current step
-	Elapsed     time.Duration // how long it has taken so far, if that is known
+	Elapsed     time.Duration // elapsed time of the phase, if known
 	Remaining   time.Duration // the estimated time until the end of ClusterBuilding; 0 if unknown
 	Error       string        // the reason of ClusterFailed or ClusterGone
 

@@ -34,19 +34,19 @@ type WayIn interface {
 	Changes() <-chan Webhooks
 }
 
-// Webhooks is the state of the way in for admission reviews.
+// Webhooks is the state of the tunnel for admission reviews.
 type Webhooks struct {
 	Phase   WebhooksPhase
 	Way     string // "direct", "ngrok"
 	Why     string // it was chosen
-	Address string // that the API server reaches, without secrets
-	Error   string // why there is no way in, or why it is lost
+	Address string // address that the API server reaches, without secrets
+	Error   string // reason why there is no tunnel, or why it is lost
 }
 
-// WebhooksPhase is the phase of the way in.
+// WebhooksPhase is the phase of the tunnel.
 type WebhooksPhase string
 
-// The phases of the way in.
+// The phases of the tunnel.
 const (
 	WebhooksNone    WebhooksPhase = "none" // no operator needs it
 	WebhooksOpening WebhooksPhase = "opening"
@@ -56,14 +56,14 @@ const (
 )
 
 const (
-	// wayInEnv tells an operator that it can ask for a way in.
+	// wayInEnv announces to an operator that it can request a tunnel.
 	wayInEnv = "KOPF_WAY_IN=1"
 
 	// wantsWayIn is the note of an operator that asks for one.
 	wantsWayIn = "wants a way in"
 )
 
-// askedForWayIn reports whether the operator has ended to get a way in.
+// askedForWayIn reports whether the operator has ended to get a tunnel.
 func askedForWayIn(note string) (bool, error) {
 	state, err := os.ReadFile(note)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func askedForWayIn(note string) (bool, error) {
 	return string(state) == wantsWayIn, nil
 }
 
-// WayInError reports that an operator has admission handlers, and that there is no way in for them.
+// WayInError reports that an operator has admission handlers, but no tunnel for them.
 type WayInError struct{ Err error }
 
 func (e *WayInError) Error() string {
@@ -81,14 +81,14 @@ func (e *WayInError) Error() string {
 
 func (e *WayInError) Unwrap() error { return e.Err }
 
-// wayInResult is the result of opening the way in.
+// wayInResult is the result of opening the tunnel.
 type wayInResult struct {
 	cluster  *Cluster
 	webhooks Webhooks
 	err      error
 }
 
-// openWayIn opens the way in for an operator that has asked for it.
+// openWayIn opens the tunnel for an operator that requested it.
 func (l *loop) openWayIn() {
 	cluster := l.cluster
 	if cluster == nil {
@@ -124,14 +124,14 @@ func (l *loop) handleWayIn(r wayInResult) {
 	l.store.update(func(s *State) { s.Webhooks = r.webhooks })
 }
 
-// forgetWayIn lets the next operator ask for the way in again, if it was not opened.
+// forgetWayIn permits the next operator to request the tunnel again, if it was not opened.
 func (l *loop) forgetWayIn() {
 	if l.wayIn == WebhooksFailed {
 		l.wayIn = WebhooksNone
 	}
 }
 
-// wayChanges returns the channel of changes of the open way in. It has none before: they are kept until then.
+// wayChanges returns the channel of changes of the open tunnel. It has none before: they are kept until then.
 func (l *loop) wayChanges() <-chan Webhooks {
 	if l.wayIn != WebhooksOpen {
 		return nil
@@ -139,8 +139,8 @@ func (l *loop) wayChanges() <-chan Webhooks {
 	return l.opts.WayIn.Changes()
 }
 
-// handleWayChange publishes that the open way in is lost, or there again. The operator runs on: what it has to know, it
-// hears by its flags.
+// handleWayChange publishes that the open tunnel is lost, or restored. The operator continues to run, because it
+// reads the address from the file of its flags.
 func (l *loop) handleWayChange(w Webhooks) {
 	former := l.State().Webhooks
 	l.store.update(func(s *State) { s.Webhooks = w })
@@ -164,7 +164,7 @@ func describeWayChange(former, now Webhooks) string {
 	return ""
 }
 
-// loseWayIn forgets a way in that has ended with its cluster.
+// loseWayIn forgets a tunnel that has ended with its cluster.
 func (l *loop) loseWayIn() {
 	if l.opts.WayIn == nil || l.wayIn == WebhooksOpening {
 		return
@@ -174,7 +174,7 @@ func (l *loop) loseWayIn() {
 	l.store.update(func(s *State) { s.Webhooks = Webhooks{Phase: WebhooksNone} })
 }
 
-// openWayIn opens the way in, unless a signal comes first.
+// openWayIn opens the tunnel, unless a signal comes first.
 func (r *headless) openWayIn(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -200,7 +200,7 @@ func (r *headless) openWayIn(ctx context.Context) error {
 	}
 }
 
-// wayChanges returns the channel of changes of the way in; it has none before the way is open.
+// wayChanges returns the channel of changes of the tunnel; it has none before the way is open.
 func (r *headless) wayChanges() <-chan Webhooks {
 	if r.way.Phase == "" {
 		return nil
@@ -208,7 +208,7 @@ func (r *headless) wayChanges() <-chan Webhooks {
 	return r.WayIn.Changes()
 }
 
-// handleWayChange says that the open way in is lost, or there again.
+// handleWayChange logs that the open tunnel is lost, or restored.
 func (r *headless) handleWayChange(w Webhooks) {
 	if line := describeWayChange(r.way, w); line != "" {
 		r.Progress(false, line)

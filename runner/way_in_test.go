@@ -98,7 +98,7 @@ func TestSession_WayInStaysOpenThroughReloads(t *testing.T) {
 	}
 }
 
-// lostWay and regainedWay are the states of a fake way in that is lost, and there again at another address.
+// lostWay and regainedWay are the states of a fake tunnel that is lost, and there again at another address.
 var (
 	lostWay     = Webhooks{Phase: WebhooksLost, Way: "fake", Address: "/k", Error: "the tunnel has gone"}
 	regainedWay = Webhooks{Phase: WebhooksOpen, Way: "fake", Address: "/new"}

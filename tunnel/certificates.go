@@ -8,8 +8,8 @@ type Certificates struct {
 	// CertFile and KeyFile are a certificate chain and its key, in PEM. They are read again when they change.
 	CertFile, KeyFile string
 
-	// CAFile is the authority that API servers have to trust, in PEM, or [SystemCA]. Without it, they trust those of
-	// their system if there is a CertFile.
+	// CAFile is the authority that API servers must trust, in PEM, or [SystemCA]. If it is empty and CertFile is set,
+	// API servers use their system roots.
 	CAFile string
 
 	// ClientCAFile has the authorities of clients, in PEM; others are rejected. Without it, the

@@ -24,8 +24,8 @@ var (
 )
 
 const (
-	// checkPath is the path of the checks below the forwarder's secret, apart from those of handlers. Its elements
-	// must be DNS names: API servers reject others in the path of a service.
+	// checkPath is the path of the checks below the forwarder's secret, distinct from the handlers' paths. Its
+	// elements must be DNS names: API servers reject others in the path of a service.
 	checkPath = "dev.kopf.check/"
 
 	// checkLabel is the label of the object that a check creates, and of no other.
@@ -59,9 +59,9 @@ type checker struct {
 	mark      Mark
 }
 
-// check lets the API server call the forwarder with a real review: of an object that is created in a dry run, so
-// that it is never stored. The configuration matches only this object, by a label that no other has; it is
-// removed at the end. Its failure policy is to fail, as the API server tells only then why it cannot call.
+// check makes the API server call the forwarder with a real review, of an object that is created in a dry run and
+// never stored. The webhook configuration matches only this object, by a unique label, and is removed at the end. Its
+// failure policy is Fail, because only then the API server returns the reason of a failed call.
 func (c *checker) check(ctx context.Context, target Target, ca []byte, settles time.Duration) (err error) {
 	id := randomName()
 	c.forwarder.expectCheck(id)
@@ -189,7 +189,7 @@ func (f *Forwarder) answerCheck(w http.ResponseWriter, r *http.Request, id strin
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the API server has given up: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(map[string]any{ // an error means that the API server has given up
 		"apiVersion": review.APIVersion,
 		"kind":       "AdmissionReview",
 		"response": map[string]any{

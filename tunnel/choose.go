@@ -22,10 +22,10 @@ type candidate struct {
 	why string
 }
 
-// candidates returns the ways to try, in this order. The choice of the user is the only one. With "auto", it
-// is the way of the tool that has made the cluster; then direct, if the API server has an address of this
-// machine; then the gateway of the nodes' network; then the relay, if there is an image for it. Ways that
-// others could use, such as ngrok, are never chosen.
+// candidates returns the ways to try, in this order. If the user chose a way, it is the only candidate. With "auto",
+// the candidates are the way of the tool that created the cluster; then direct, if the API server has an address of
+// this machine; then the gateway of the nodes' network; then the relay, if an image is configured. Public ways, such
+// as ngrok, are never chosen.
 func (o *Options) candidates(f facts) ([]candidate, error) {
 	if o.Custom != nil {
 		return []candidate{{o.Custom, "it was given"}}, nil
@@ -118,7 +118,7 @@ func (o *Options) named(word string, f facts) (Way, error) {
 	return nil, fmt.Errorf("--webhook=%s: want %s", word, strings.Join(Words, ", "))
 }
 
-// NoWayError reports that no way in works.
+// NoWayError reports that no tunnel works.
 type NoWayError struct {
 	// Tried are the errors of the ways that were tried.
 	Tried []error

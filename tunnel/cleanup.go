@@ -27,13 +27,13 @@ var (
 // The configurations come first, as they concern others.
 var marked = []schema.GroupVersionResource{validatingConfigurations, mutatingConfigurations, services, pods}
 
-// Leftover is what a session has left in a cluster.
+// Leftover is an object that a session left in a cluster.
 type Leftover struct {
 	Kind      string
 	Namespace string // empty for configurations
 	Name      string
 	Session   string
-	Reason    string // why it is known that the session is dead
+	Reason    string // evidence that the session is dead
 
 	resource        schema.GroupVersionResource
 	uid             types.UID
@@ -52,9 +52,9 @@ func nameOf(o *unstructured.Unstructured) string {
 	return Leftover{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}.String()
 }
 
-// Leftovers finds what dead sessions have left in the cluster. A session is dead if it was one of this user on
-// this machine and its process has ended, or if it has not renewed its mark in time. The error joins what
-// could not be read; what was found is returned even then.
+// Leftovers finds the leftovers of dead sessions in the cluster. A session of this user on this machine is dead if
+// its process has ended; any session is dead if its mark has expired. The error joins the errors of all reads;
+// Leftovers returns its findings even then.
 func Leftovers(ctx context.Context, config *rest.Config) ([]Leftover, error) {
 	directory, err := sessionDirectory()
 	if err != nil {
@@ -138,7 +138,7 @@ func Remove(ctx context.Context, config *rest.Config, found []Leftover) ([]Lefto
 	return removed, errors.Join(failed...)
 }
 
-// removeOwn removes the configurations of the session's operators. Ways remove what they have created themselves.
+// removeOwn removes the configurations of the session's operators. Ways remove their own objects.
 func removeOwn(ctx context.Context, config *rest.Config, session string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

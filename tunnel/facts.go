@@ -15,15 +15,15 @@ import (
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// maxNodes is the number of nodes that are looked at: local clusters have few.
+// maxNodes is the number of nodes that are read, because local clusters have few.
 const maxNodes = 20
 
-// facts are what tells where a cluster runs.
+// facts are the evidence of where a cluster runs.
 type facts struct {
 	embedded bool
-	context  string // of the kubeconfig
+	context  string // context of the kubeconfig
 	local    bool   // the API server has an address of this machine
-	kind     string // of the tool that has made the cluster: "k3d", "minikube", "kind", "docker-desktop", or empty
+	kind     string // tool that created the cluster: "k3d", "minikube", "kind", "docker-desktop", or empty
 	gateway  string // the address of this machine in the network of the nodes
 }
 

@@ -39,7 +39,7 @@ type review struct {
 	body                []byte
 }
 
-// answer is what an operator has answered.
+// answer is an operator's response.
 type answer struct {
 	code   int
 	header http.Header
@@ -121,5 +121,5 @@ func (a *answer) write(w http.ResponseWriter) {
 		}
 	}
 	w.WriteHeader(a.code)
-	_, _ = w.Write(a.body) // the API server has given up: nobody is left to tell
+	_, _ = w.Write(a.body) // an error means that the API server has given up
 }

@@ -44,7 +44,7 @@ type Forwarder struct {
 	mu       sync.Mutex
 	base     string        // the path of the announced address, which ends with the secret
 	operator *upstream     // nil while there is none
-	refusal  string        // why reviews do not wait for the next one; empty if they do
+	refusal  string        // reason why reviews do not wait for the next operator; empty if they wait
 	ended    bool          // there will be no other one
 	changed  chan struct{} // closed when operator is replaced
 	checks   map[string]bool
@@ -60,7 +60,7 @@ func NewForwarder(wait time.Duration) *Forwarder {
 	return &Forwarder{wait: wait, secret: secret, base: "/" + secret, changed: make(chan struct{}), checks: map[string]bool{}}
 }
 
-// randomName returns a name that nobody can guess.
+// randomName returns an unguessable name.
 func randomName() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -70,12 +70,12 @@ func randomName() string {
 // Pass passes reviews on to the operator that listens at the Unix socket, or soon will.
 func (f *Forwarder) Pass(socket string) { f.replace(newUpstream(socket), "") }
 
-// Hold makes reviews wait for the next operator. Those that the former operator is answering, it answers,
+// Hold makes new reviews wait for the next operator. The previous operator still answers the reviews in flight,
 // unless it ends before.
 func (f *Forwarder) Hold() { f.replace(nil, "") }
 
-// Refuse answers reviews at once with an error, until the next operator: none is expected soon. The failure policy of
-// development lets their requests pass.
+// Refuse answers reviews at once with an error until the next operator connects. The failure policy of development
+// admits their requests.
 func (f *Forwarder) Refuse() { f.replace(nil, "the operator has crashed") }
 
 // end answers the reviews that wait: there will be no other operator.
@@ -104,8 +104,8 @@ func (f *Forwarder) current() (operator *upstream, refusal string, changed <-cha
 	return f.operator, f.refusal, f.changed
 }
 
-// ServeHTTP answers a review. The address is a secret that only the webhook configurations know, as the port
-// may be open to others: what has another path is not answered.
+// ServeHTTP answers a review. The path contains a secret that only the webhook configurations have, because other
+// processes may reach the port. Requests with another path get no answer.
 func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rest, ok := f.below(r.URL.Path)
 	if !ok {
@@ -143,7 +143,7 @@ func (f *Forwarder) announced() string {
 	return f.base
 }
 
-// below returns the path below the secret. What is above it depends on what else is on the way.
+// below returns the path after the secret. The path before the secret depends on proxies.
 func (f *Forwarder) below(path string) (rest string, ok bool) {
 	for rest = path; rest != ""; {
 		var element string
@@ -155,7 +155,7 @@ func (f *Forwarder) below(path string) (rest string, ok bool) {
 	return "", false
 }
 
-// limit returns how long the review may take: the API server tells its own timeout in the query.
+// limit returns how long the review may take, from the API server's timeout in the query.
 func limit(r *http.Request) time.Duration {
 	asked, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || asked <= 0 || asked > longestTimeout {

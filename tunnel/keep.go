@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The pauses between attempts to open a way again that has ended.
+// The pauses between attempts to reopen a closed way.
 const (
 	reopenMinPause = time.Second
 	reopenMaxPause = 30 * time.Second
@@ -46,8 +46,8 @@ func (s *Session) keep(ctx context.Context, w *openedWay) *openedWay {
 	return nil
 }
 
-// followLink tells that the connection of the way is lost, or, after a check, that the API server can call again. An error
-// means that the connection is there, and the API server cannot.
+// followLink reports that the connection of the way is lost, or, after a check, that the API server can call again.
+// An error means that the API server cannot call although the connection is restored.
 func (s *Session) followLink(ctx context.Context, w *openedWay) error {
 	link := w.entrance.Link
 	if lost := link.state(); lost != nil {
@@ -60,7 +60,7 @@ func (s *Session) followLink(ctx context.Context, w *openedWay) error {
 	err := s.check(ctx, w, s.Status().CA)
 	switch {
 	case ctx.Err() != nil || link.state() != nil:
-		return nil // the change that follows tells
+		return nil // the later change reports it
 	case err != nil:
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Session) followLink(ctx context.Context, w *openedWay) error {
 	return nil
 }
 
-// reopen opens a way again that has ended, and tells so. It returns nil if the context ends before.
+// reopen reopens a closed way, and reports the change. It returns nil if the context ends before.
 func (s *Session) reopen(ctx context.Context, ended *openedWay, reason error) *openedWay {
 	tell := func(lost error) { s.tell(func(status *Status) { status.Lost = lost }) }
 	tell(reason)

@@ -26,7 +26,7 @@ func (l *Link) set(lost error) {
 	l.mu.Unlock()
 	select {
 	case l.changed <- struct{}{}:
-	default: // whoever waits reads the newest state
+	default: // the reader sees the newest state
 	}
 }
 

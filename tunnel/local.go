@@ -13,7 +13,7 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Local is a way in through a port of this machine that the API server connects to.
+// Local is a tunnel through a port of this machine that the API server connects to.
 type Local struct {
 	// Word is the name of the way.
 	Word string
@@ -60,8 +60,8 @@ func Direct(host string, port int) Way {
 	return Local{Word: "direct", Listen: listen, Port: port, Host: listen}
 }
 
-// hostWay is a way in through the name that a tool for local clusters gives to this machine. It listens at the
-// gateway of the node's network, if it is one of this machine, and so is open to no other network.
+// hostWay is a tunnel through the name that a tool for local clusters gives to this machine. If the gateway of the
+// node's network is an address of this machine, the way listens only there, and so is open to no other network.
 func hostWay(word, name string, f facts, o LocalOptions) Way {
 	return Local{Word: word, Listen: cmp.Or(o.Host, f.gateway, defaultListen()), Port: o.Port, Host: name}
 }
@@ -81,8 +81,8 @@ type LocalOptions struct {
 	Port int
 }
 
-// dockerWay is the way for clusters in containers: the gateway of their network is an address of this machine,
-// unless the containers run in a virtual machine, as those of Docker Desktop do.
+// dockerWay is the way for clusters in containers: the gateway of their network is an address of this machine, unless
+// the containers run in a virtual machine, as with Docker Desktop.
 func dockerWay(f facts, o LocalOptions) Way {
 	host := cmp.Or(f.gateway, webhook.DockerHost)
 	return Local{Word: "docker", Listen: cmp.Or(o.Host, f.gateway, defaultListen()), Port: o.Port, Host: host}

@@ -41,8 +41,7 @@ func lockSession(directory, session string) (unlock func() error, err error) {
 	return func() error { return errors.Join(os.Remove(path), file.Close()) }, nil
 }
 
-// forgetOldSessions removes the files of sessions that have died long ago. What cannot be removed is tried
-// again by the next session.
+// forgetOldSessions removes the files of sessions that have died long ago. The next session retries failed removals.
 func forgetOldSessions(directory string) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.lock"))
 	if err != nil {
@@ -61,7 +60,7 @@ func forgetOldSessions(directory string) {
 type sessionLife int
 
 const (
-	unknownSession sessionLife = iota // of another machine or user
+	unknownSession sessionLife = iota // session of another machine or user
 	aliveSession
 	deadSession
 )

@@ -17,10 +17,11 @@ const (
 )
 
 // markLife is how long the mark of a check or a relay is valid for other machines, unless it is renewed. On the same
-// machine, the lock of the session tells. A check ends long before; a relay is renewed: see [Entrance].Renew.
+// machine, the lock of the session decides. A check ends long before; a relay is renewed: see [Entrance].Renew.
 const markLife = 10 * time.Minute
 
-// Mark marks what a session creates in a cluster, so that others can remove it after the session has died.
+// Mark marks the objects that a session creates in a cluster, so that later sessions can remove them after the
+// session has died.
 type Mark struct {
 	Session string
 	Expires time.Time

@@ -14,18 +14,19 @@ import (
 	"golang.ngrok.com/ngrok/v2"
 )
 
-// Ngrok is a way in through the public service of ngrok, which sees the reviews: it ends the TLS of the API
-// server, and forwards them over a connection that this machine opens. It is used only if it is asked for.
+// Ngrok is a tunnel through the public service of ngrok, which sees the reviews: it ends the TLS of the API server,
+// and forwards them over a connection that this machine opens. It is used only if the user chooses it.
 type Ngrok struct {
 	// Token authenticates the account.
 	Token string
 	// Domain is the domain of the account to use. The service chooses one if it is empty.
 	Domain string
-	// Server and Authorities are those of the service. Defaults to the public ones.
+	// Server and Authorities are the address of the service and its certificate authorities. Defaults to the public
+	// service.
 	Server      string
 	Authorities *x509.CertPool
 
-	patience time.Duration // to connect; ngrokPatience if 0
+	patience time.Duration // time limit to connect; ngrokPatience if 0
 }
 
 // ngrokPatience is how long the service may take to answer at first.
@@ -140,7 +141,7 @@ type ngrokConnection struct {
 
 	mu        sync.Mutex
 	connected bool
-	last      error // of the attempts to connect
+	last      error // last error of the attempts to connect
 	ended     bool
 }
 

@@ -16,9 +16,9 @@ import (
 type Cluster struct {
 	Config    *rest.Config
 	Embedded  bool   // it runs on this machine, as a process
-	Context   string // of the kubeconfig
+	Context   string // context of the kubeconfig
 	Server    string // URL
-	Namespace string // for what the session creates; "default" if it is empty
+	Namespace string // namespace of the session's objects; "default" if it is empty
 }
 
 // Options configure [Open].
@@ -31,8 +31,8 @@ type Options struct {
 	Custom Way
 
 	Local   LocalOptions
-	Service *webhook.Service // for the way "service": one that leads to this machine
-	URL     string           // for the way "url": an address that leads to this machine
+	Service *webhook.Service // service that leads to this machine, for the way "service"
+	URL     string           // address that leads to this machine, for the way "url"
 	Ngrok   Ngrok
 	Relay   Relay
 
@@ -49,7 +49,7 @@ type Options struct {
 	Changed func(*Session)
 }
 
-// Open opens a way in and proves that the API server reaches this machine by it. The caller
+// Open opens a tunnel and proves that the API server reaches this machine by it. The caller
 // closes the session. The context limits the opening only.
 func Open(ctx context.Context, o Options) (_ *Session, err error) {
 	if o.Say == nil {

@@ -14,10 +14,10 @@ import (
 // openedWay is a way that is open, and served.
 type openedWay struct {
 	entrance *Entrance
-	target   Target // for webhook configurations, with the secret
+	target   Target // target of webhook configurations, with the secret
 
-	end     context.CancelCauseFunc // of the way
-	stop    context.CancelFunc      // of the server; nil before its start
+	end     context.CancelCauseFunc // ends the way
+	stop    context.CancelFunc      // ends the server; nil before its start
 	serving sync.WaitGroup
 
 	announced chan webhook.ClientConfig // has the newest one
@@ -59,7 +59,8 @@ func (s *Session) check(ctx context.Context, w *openedWay, ca []byte) error {
 func (w *openedWay) serve(ctx context.Context, s *Session) ([]byte, error) {
 	server := &webhook.Server{
 		Listener: w.entrance.Listener, URL: w.entrance.Target.URL, Service: w.entrance.Target.Service,
-		// Handshakes of port scanners fail, and those of API servers that do not trust us: the check tells.
+		// Handshakes fail for port scanners, and for API servers that do not trust the certificate, which the check
+		// reports.
 		Logger:   slog.New(slog.DiscardHandler),
 		Insecure: w.entrance.Plain,
 	}
@@ -77,7 +78,7 @@ func (w *openedWay) serve(ctx context.Context, s *Session) ([]byte, error) {
 	w.serving.Go(func() {
 		w.failed <- server.Serve(ctx, s.Forwarder, func(c webhook.ClientConfig) {
 			select {
-			case <-w.announced: // a former one, which was not read
+			case <-w.announced: // an older announcement, which was not read
 			default:
 			}
 			w.announced <- c
@@ -102,7 +103,7 @@ func (s *Session) authority(config webhook.ClientConfig) []byte {
 	return config.CABundle
 }
 
-// close closes the way, and removes what it has created.
+// close closes the way, and removes its objects.
 func (w *openedWay) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

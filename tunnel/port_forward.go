@@ -93,7 +93,7 @@ func openForward(conn httpstream.Connection, port int) (*forwardedStream, error)
 type forwardedStream struct {
 	httpstream.Stream
 	conn   httpstream.Connection
-	failed chan error // has what the node has to say after its stream for errors has ended
+	failed chan error // receives the node's report after the end of its error stream
 }
 
 // maxFailure limits the text of a failure.
@@ -110,7 +110,7 @@ func (f *forwardedStream) readFailure(failures io.Reader) {
 	}
 }
 
-// Read reads from the port. At the end, the error is what the node has reported.
+// Read reads from the port. At the end, it returns the error that the node reported.
 func (f *forwardedStream) Read(b []byte) (int, error) {
 	n, err := f.Stream.Read(b)
 	if err == nil {

@@ -15,7 +15,7 @@ const (
 	relayPublicPort  = 8443
 	relayControlPort = 8444
 
-	// relayIdle is how long the pod runs on after this machine is gone.
+	// relayIdle is how long the pod runs on after it lost this machine.
 	relayIdle = 5 * time.Minute
 
 	// relayStart is how long the pod may take to start: its image may have to be pulled.
@@ -25,18 +25,19 @@ const (
 	relaySettles = 20 * time.Second
 )
 
-// Relay is a way in through a pod and a service that are created in the cluster; the pod is reached by a
+// Relay is a tunnel through a pod and a service that are created in the cluster; the pod is reached by a
 // port-forward. Nothing leaves this machine and the cluster, and the pod sees only the TLS of the API server.
 type Relay struct {
 	// Image is an image with the program kopf, of the same version as this one.
 	Image string
-	// Namespace is where the pod and the service are created. Defaults to that of the cluster.
+	// Namespace is where the pod and the service are created. Defaults to the namespace of the cluster's
+	// configuration.
 	Namespace string
 
 	cluster Cluster
 	session string
-	dial    dialFunc // how the control port is reached, instead of a port-forward
-	restart string   // of the pod, instead of "OnFailure": simulated nodes complete such pods
+	dial    dialFunc // reaches the control port, instead of a port-forward
+	restart string   // restart policy of the pod, instead of "OnFailure", because simulated nodes complete such pods
 }
 
 // Name implements [Way].

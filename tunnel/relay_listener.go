@@ -63,7 +63,7 @@ func (l *relayListener) reconnect() error {
 			l.current = next
 			l.mu.Unlock()
 			if l.ctx.Err() != nil {
-				_ = next.Close() // Close has seen the former one
+				_ = next.Close() // Close has seen the previous listener
 			}
 			return nil
 		}

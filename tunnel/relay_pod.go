@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-dev/kopf/tunnel/relay"
 )
 
-// relayPoll is the interval at which a starting pod is looked at.
+// relayPoll is the interval between reads of a starting pod.
 const relayPoll = 250 * time.Millisecond
 
 // dialFunc connects to the control port of a relay.
@@ -52,7 +52,7 @@ func (p *relayPod) create(ctx context.Context) error {
 	return nil
 }
 
-// renew renews the marks of the pod and the service. What is gone is created again.
+// renew renews the marks of the pod and the service, and recreates them if they were deleted.
 func (p *relayPod) renew(ctx context.Context) error {
 	metadata := map[string]any{}
 	newMark(p.session, time.Now()).put(metadata)
@@ -124,7 +124,7 @@ func (p *relayPod) pod() map[string]any {
 	}
 }
 
-// connect connects to the relay in the pod, once it runs. A pod that is gone is created again.
+// connect connects to the relay in the pod, once it runs. It recreates a deleted pod.
 func (p *relayPod) connect(ctx context.Context) (net.Listener, error) {
 	tick := time.NewTicker(relayPoll)
 	defer tick.Stop()

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Session is a way in that is kept open: if it ends, it is opened again. It outlives the operators that it passes
+// Session is a tunnel that is kept open: if it ends, it is opened again. It outlives the operators that it passes
 // reviews to.
 type Session struct {
 	// ID identifies the session in its marks.
@@ -25,14 +25,14 @@ type Session struct {
 	unlock  func() error
 
 	keeping sync.WaitGroup
-	stop    context.CancelFunc // of the goroutine that keeps the way open
-	opened  *openedWay         // that it has left at its end; nil if none is open
+	stop    context.CancelFunc // ends the goroutine that keeps the way open
+	opened  *openedWay         // way that is open after the end of that goroutine, or nil
 
 	mu     sync.Mutex
 	status Status
 }
 
-// Status is how the API server reaches the way in, and whether it does.
+// Status is how the API server reaches the tunnel, and whether it does.
 type Status struct {
 	// Target is what webhook configurations have to name; the path is a secret.
 	Target Target
@@ -43,7 +43,7 @@ type Status struct {
 	Lost error
 }
 
-// same reports whether nobody has to be told about the other status.
+// same reports whether two statuses are the same for listeners.
 func (s *Status) same(other *Status) bool {
 	text := func(err error) string {
 		if err == nil {
@@ -54,7 +54,7 @@ func (s *Status) same(other *Status) bool {
 	return s.Target.same(other.Target) && bytes.Equal(s.CA, other.CA) && text(s.Lost) == text(other.Lost)
 }
 
-// Status returns the status of the way in.
+// Status returns the status of the tunnel.
 func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Session) tell(change func(*Status)) {
 	}
 }
 
-// describe says in one line what was chosen and why.
+// describe returns one line with the chosen way and the reason.
 func (s *Session) describe(w *openedWay) string {
 	text := "webhooks: " + s.Way + ", since " + s.Why + "; the API server reaches " + w.entrance.Target.String()
 	if w.entrance.Detail != "" {
@@ -82,8 +82,8 @@ func (s *Session) describe(w *openedWay) string {
 	return text
 }
 
-// Close closes the way, after the operators have ended. If the cluster is still there, it first removes their
-// configurations, so that they call nobody.
+// Close closes the way, after the operators have ended. If the cluster still exists, Close first removes the webhook
+// configurations, so that the API server does not call a closed way.
 func (s *Session) Close(ctx context.Context, clusterIsThere bool) error {
 	s.Forwarder.Hold()
 	s.stop()

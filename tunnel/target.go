@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
-// Target is what the API server calls: a URL, or a service of the cluster.
+// Target is the address that the API server calls: a URL, or a service of the cluster.
 type Target struct {
 	URL     string
 	Service *webhook.Service // has precedence

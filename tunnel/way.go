@@ -32,17 +32,17 @@ type Entrance struct {
 	// names have to become known. Until then, failed attempts do not count.
 	Settles time.Duration
 
-	// Detail tells a person what others may want to know about the way. May be empty.
+	// Detail is additional information about the way, for people. May be empty.
 	Detail string
 
-	// Link tells when the connection behind the listener is lost, if the way opens it again by itself. Nil for ways
-	// that have no connection, or that end with it: then the Listener fails.
+	// Link reports when the connection behind the listener is lost, if the way reopens it by itself. Nil for ways
+	// without a connection, and for ways whose Listener fails with the connection.
 	Link *Link
 
-	// Renew renews the [Mark] of what the way has created in the cluster, and creates what is missing. It is called
-	// every few minutes while the way is open. May be nil.
+	// Renew renews the [Mark] of the way's objects in the cluster, and recreates missing objects. It is called every
+	// few minutes while the way is open. May be nil.
 	Renew func(context.Context) error
 
-	// Release gives back what the way has created besides the listener. May be nil.
+	// Release removes the way's objects other than the listener. May be nil.
 	Release func(context.Context) error
 }

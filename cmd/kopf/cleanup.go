@@ -89,8 +89,8 @@ func describeLeftover(verb string, l tunnel.Leftover) string {
 	return printable.Line(fmt.Sprintf("%s %s of session %s: %s", verb, l, l.Session, l.Reason))
 }
 
-// cleanUpBefore removes the leftovers of dead sessions before a new one starts. A user without the
-// permission to see them goes on: they block no requests.
+// cleanUpBefore removes the leftovers of dead sessions before a new one starts. Without the permission to list them,
+// the session continues, because leftovers block no requests.
 func (c *operatorCluster) cleanUpBefore(ctx context.Context, say func(verbose bool, line string)) {
 	target, err := c.target()
 	if err == nil {

@@ -116,7 +116,7 @@ func newClusterDeleteCommand() *cobra.Command {
 	}
 }
 
-// forCluster returns the function of a command that acts on the named cluster, or on that of the project.
+// forCluster returns the function of a command that acts on the named cluster, or on the project's cluster.
 func forCluster(act func(cmd *cobra.Command, name string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		name, err := clusterName(cmd.Context(), args)
@@ -127,7 +127,7 @@ func forCluster(act func(cmd *cobra.Command, name string) error) func(*cobra.Com
 	}
 }
 
-// clusterName returns the named cluster, or that of the project of the current folder.
+// clusterName returns the named cluster, or the cluster of the current folder's project.
 func clusterName(ctx context.Context, args []string) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil

@@ -22,7 +22,7 @@ func completeProvidersAndClusters(cmd *cobra.Command, _ []string, text string) (
 	}, names...), directive
 }
 
-// completions returns what a shell may show. Names that it cannot show as they are, are left out.
+// completions returns the completions for a shell, without names that a shell cannot show unchanged.
 func completions(names []string) ([]string, cobra.ShellCompDirective) {
 	shown := slices.DeleteFunc(names, func(name string) bool { return printable.Line(name) != name })
 	return shown, cobra.ShellCompDirectiveNoFileComp

@@ -150,7 +150,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 		Args:     append(f.scope(cmd), f.levels()...),
 		OpenCluster: func(ctx context.Context, report func(runner.Cluster)) (runner.Cluster, error) {
 			opened, err := cluster.open(ctx, f.options(func(p devcluster.Progress) {
-				if p.Phase != devcluster.PhaseReady { // the result follows, which tells more
+				if p.Phase != devcluster.PhaseReady { // the result follows, with more details
 					report(progressOf(p))
 				}
 			}))

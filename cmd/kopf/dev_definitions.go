@@ -27,7 +27,7 @@ type definer struct {
 
 	mu      sync.Mutex
 	applied map[string]string                                  // texts, by name
-	former  map[string]*apiextensions.CustomResourceDefinition // those before the session, or else its first ones, by name
+	former  map[string]*apiextensions.CustomResourceDefinition // definitions from before the session, or else its first ones, by name
 }
 
 // define makes and applies the definitions that have changed. What goes wrong is a warning: the operator runs with

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// The exit codes of kopf. Others are those of operators, which are passed on, and those of
-// signals, which are 128 plus the number of the signal.
+// The exit codes of kopf. Other codes come from operators, whose codes are passed on, and from signals: 128 plus the
+// number of the signal.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -33,7 +33,7 @@ type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// usageError is a mistake in the command line.
+// usageError is an error in the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -79,8 +79,8 @@ func report(ctx context.Context, cmd *cobra.Command, err error, stderr io.Writer
 	return exitUsage
 }
 
-// isUsage reports whether the error is a mistake in the command line: besides the ones that
-// commands find in their flags, a value or a path that turns out to be unusable.
+// isUsage reports whether the error is a usage error: an error in the flags, or a value or a path that turns out to
+// be unusable.
 func isUsage(err error) bool {
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return true
@@ -94,8 +94,7 @@ func isUsage(err error) bool {
 	return errors.Is(err, devcluster.ErrInvalid)
 }
 
-// ranAnnotation marks a command that has started to run. Errors before that are mistakes in
-// the command line.
+// ranAnnotation marks a command that has started to run. Errors before that are usage errors.
 const ranAnnotation = "kopf/ran"
 
 func hasRun(cmd *cobra.Command) bool { return cmd.Annotations[ranAnnotation] != "" }

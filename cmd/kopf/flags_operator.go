@@ -44,7 +44,7 @@ type operatorFlags struct {
 	prioritySet     bool
 	standalone, dev bool
 
-	retryFailed, noReload, crd bool // of sessions that rebuild the operator
+	retryFailed, noReload, crd bool // flags of sessions that rebuild the operator
 
 	manifests []string
 	until     string
@@ -101,7 +101,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 	completeWith(cmd, "until", settled)
 	completeWith(cmd, "log-format", logFormats...)
 	if err := cmd.MarkFlagFilename("apply", "yaml", "yml", "json"); err != nil {
-		panic(err) // the flag is not defined: a mistake in this function
+		panic(err) // the flag is not defined: a bug in this function
 	}
 }
 
@@ -116,7 +116,7 @@ func (f *operatorFlags) addCluster(cmd *cobra.Command) {
 	registerCompletion(cmd, "cluster", completeProvidersAndClusters)
 	registerCompletion(cmd, "context", f.completeContexts)
 	if err := cmd.MarkFlagFilename("kubeconfig"); err != nil {
-		panic(err) // the flag is not defined: a mistake in this function
+		panic(err) // the flag is not defined: a bug in this function
 	}
 }
 
@@ -133,8 +133,7 @@ func wantPackages(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check validates the flags and reads the manifests, so that mistakes are reported before
-// anything is started.
+// check validates the flags and reads the manifests, so that errors are reported before anything is started.
 func (f *operatorFlags) check(cmd *cobra.Command) error {
 	var own []string
 	if !slices.Contains(f.logFormats, "full") {
@@ -240,7 +239,7 @@ func isPort(port string) bool {
 	return port == "" || err == nil
 }
 
-// isAnyPort reports whether the address lets the inspector choose a free port.
+// isAnyPort reports whether the inspector is to choose a free port.
 func isAnyPort(address string) bool {
 	where, tcp := strings.CutPrefix(address, "tcp:")
 	_, port, err := net.SplitHostPort(where)
@@ -253,7 +252,7 @@ func anyOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// scope returns the operator's flags for what it handles, the liveness endpoint and the peering.
+// scope returns the operator's flags for the handled objects, the liveness endpoint and the peering.
 func (f *operatorFlags) scope(cmd *cobra.Command) []string {
 	args := f.scaling.args(cmd)
 	for _, n := range f.namespaces {
@@ -340,8 +339,8 @@ func (f *operatorFlags) levels() []string {
 	return args
 }
 
-// options returns the options of the cluster. Without a name, it is that of the project of the
-// current folder.
+// options returns the options of the cluster. Without a name, they select the cluster of the current folder's
+// project.
 func (f *operatorFlags) options(progress func(devcluster.Progress)) devcluster.Options {
 	o := devcluster.Options{
 		Provider: f.cluster, Context: f.context, Kubeconfig: f.kubeconfig,

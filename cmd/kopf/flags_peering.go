@@ -43,7 +43,7 @@ func (f *peeringFlags) addScope(cmd *cobra.Command, name, usage string) {
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use")
 	set.BoolVarP(&f.debug, "debug", "d", false, "print each request to the cluster to standard error")
 	if err := cmd.MarkFlagFilename("kubeconfig"); err != nil {
-		panic(err) // the flag is not defined: a mistake in this function
+		panic(err) // the flag is not defined: a bug in this function
 	}
 	registerCompletion(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		names, err := devcluster.Contexts(f.kubeconfig)

@@ -26,7 +26,7 @@ func (f *scalingFlags) add(cmd *cobra.Command) {
 	completeWith(cmd, "shard-key", "uid", "namespace")
 }
 
-// check rejects what the operator would reject, before it is built.
+// check rejects flags that the operator would reject, before it is built.
 func (f *scalingFlags) check(cmd *cobra.Command) error {
 	if _, err := labels.Parse(f.labelSelector); err != nil {
 		return usagef("--watch-label-selector=%s: %w", f.labelSelector, err)

@@ -16,7 +16,7 @@ import (
 // ngrokTokenEnv is the environment variable with the token of an account of ngrok, as its own tools use it.
 const ngrokTokenEnv = "NGROK_AUTHTOKEN"
 
-// webhookFlags are the flags about the way in for admission reviews.
+// webhookFlags are the flags of the webhooks and their tunnel.
 type webhookFlags struct {
 	way          string
 	host         string
@@ -50,7 +50,7 @@ func (f *webhookFlags) add(cmd *cobra.Command) {
 	completeWith(cmd, "webhook", tunnel.Words...)
 	for _, name := range []string{"webhook-cert", "webhook-key", "webhook-ca", "webhook-client-ca", "webhook-dump-ca"} {
 		if err := cmd.MarkFlagFilename(name); err != nil {
-			panic(err) // the flag is not defined: a mistake in this function
+			panic(err) // the flag is not defined: a bug in this function
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (f *webhookFlags) check() error {
 	return nil
 }
 
-// checkUnused rejects flags that the way in does not use. Some of them protect the server: ignoring them would
+// checkUnused rejects flags that the tunnel does not use. Some of them protect the server: ignoring them would
 // be unsafe.
 func (f *webhookFlags) checkUnused() error {
 	plain := f.way == "ngrok" || f.way == tunnel.Off // no TLS of kopf's own
@@ -140,7 +140,7 @@ func (f *webhookFlags) token() string {
 	return strings.TrimSpace(os.Getenv(ngrokTokenEnv))
 }
 
-// options returns the options of the way in, without the cluster. The flags are valid.
+// options returns the options of the tunnel, without the cluster. The flags are valid.
 func (f *webhookFlags) options(say func(verbose bool, line string)) tunnel.Options {
 	o := tunnel.Options{
 		Way:          f.way,

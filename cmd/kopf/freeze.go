@@ -16,9 +16,9 @@ import (
 
 // Times of a freeze without a limit.
 const (
-	freezeLifetime = 60 * time.Second // how long it lasts when the command is killed
+	freezeLifetime = 60 * time.Second // duration of the freeze if the command is killed
 	freezeRenewal  = 20 * time.Second
-	freezePoll     = 2 * time.Second // how often it checks whether another command has ended the freeze
+	freezePoll     = 2 * time.Second // interval of checks whether another command has ended the freeze
 )
 
 func newFreezeCommand() *cobra.Command {

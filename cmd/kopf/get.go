@@ -174,7 +174,7 @@ var objectStates = []string{
 	string(inspect.StateRetrying), string(inspect.StateDeleting), string(inspect.StateIgnored), string(inspect.StateSettled),
 }
 
-// selection returns what the arguments after the kind select.
+// selection returns the selection of the arguments after the kind.
 func (f *getFlags) selection(kind listing.Kind, args []string) (listing.Selection, error) {
 	s := listing.Selection{Namespace: f.namespace, State: inspect.ObjectState(f.state)}
 	switch {

@@ -17,7 +17,7 @@ import (
 type libraryLogs struct {
 	w       io.Writer
 	hidden  atomic.Bool
-	verbose atomic.Bool // whether the log of k3d is printed
+	verbose atomic.Bool // print the log of k3d
 
 	mu     sync.Mutex
 	warned map[string]bool

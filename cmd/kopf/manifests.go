@@ -148,7 +148,7 @@ func (f *manifestsFlags) check(cmd *cobra.Command) error {
 	return f.scaling.check(cmd)
 }
 
-// args returns the operator's flags that have a part in what it needs, besides those for what it serves and for its
+// args returns the operator's flags that affect its permissions, except for the flags of the scope and of the
 // webhooks.
 func (f *manifestsFlags) args(cmd *cobra.Command) []string {
 	args := f.scaling.args(cmd)

@@ -74,7 +74,7 @@ The flags are those of kopf dev. Standard output is for the protocol only.
 	return cmd
 }
 
-// notOfMCP are flags of kopf dev for what it prints. kopf mcp knows them only to say why it has none of them.
+// notOfMCP are output flags of kopf dev. kopf mcp accepts them only to explain that it prints nothing.
 var notOfMCP = append([]string{"until", "timeout", "log-format", "quiet"}, logLineFlags...)
 
 // attachMCP serves an operator that another process runs.

@@ -25,14 +25,14 @@ import (
 // asDeployed runs an operator with the permissions that it would have in the cluster.
 type asDeployed struct {
 	dir        string
-	patterns   []string // as given for the operator's packages
-	namespaces []string // that the operator serves
+	patterns   []string // patterns of the operator's packages, from the command line
+	namespaces []string // namespaces that the operator serves
 	args       []string // the operator's flags
 
 	// config returns the configuration of the open cluster.
 	config func() (*rest.Config, error)
 
-	// say tells a person about a missing permission.
+	// say shows a missing permission to the user.
 	say func(text string)
 
 	mu        sync.Mutex
@@ -63,8 +63,8 @@ func (a *asDeployed) connector(cluster *operatorCluster) func(context.Context, s
 	return a.connect
 }
 
-// connect asks the built operator for what it needs, creates its roles, and returns the cluster as the
-// deployed operator would see it. It replaces those of an earlier call.
+// connect asks the built operator for its permissions, creates the roles, and returns the cluster with the deployed
+// operator's credentials. It replaces the roles of an earlier call.
 func (a *asDeployed) connect(ctx context.Context, binary string, cluster runner.Cluster) (runner.Cluster, error) {
 	if err := a.close(ctx); err != nil {
 		return cluster, err
@@ -92,7 +92,7 @@ func (a *asDeployed) connect(ctx context.Context, binary string, cluster runner.
 		return cluster, err
 	}
 	a.mu.Lock()
-	a.operators, a.denied = operators, nil // what the former program lacked, this one may have
+	a.operators, a.denied = operators, nil // the new program may have permissions that the previous one lacked
 	a.mu.Unlock()
 	if a.grant, err = asdeployed.NewGrant(ctx, config, m); err != nil {
 		return cluster, err
@@ -119,7 +119,7 @@ func inSession(operators []inspect.Description) {
 	}
 }
 
-// deny tells about a denied request, once for each kind.
+// deny reports a denied request, once for each kind.
 func (a *asDeployed) deny(d asdeployed.Denial) {
 	a.mu.Lock()
 	operators, told := a.operators, a.denied[d]

@@ -27,8 +27,8 @@ type operatorCluster struct {
 	connection *devcluster.Connection // the operator's; nil until there is one
 }
 
-// open opens the cluster that the options select. If one was open before, it opens the same one
-// again, even if the options now select another.
+// open opens the cluster that the options select. A second call opens the first call's cluster again, even if the
+// options select another cluster by then.
 func (c *operatorCluster) open(ctx context.Context, opts devcluster.Options) (runner.Cluster, error) {
 	c.mu.Lock()
 	former := c.cluster
@@ -149,8 +149,9 @@ func (c *operatorCluster) remainsRunning() []string {
 	return []string{fmt.Sprintf("The cluster %s keeps running; stop it with: kopf cluster stop %s", c.cluster.Name, c.cluster.Name)}
 }
 
-// remainsStored says what an embedded cluster that this command has started leaves behind when it has stopped, and how to
-// remove it. It is empty for other clusters, and for an ephemeral one, which deletes its data itself.
+// remainsStored describes the stored data of an embedded cluster that this command started and stopped, and how to
+// delete the data. It returns an empty string for other clusters, and for an ephemeral cluster, which deletes its
+// data itself.
 func (c *operatorCluster) remainsStored() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

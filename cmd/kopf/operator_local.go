@@ -16,7 +16,7 @@ type localOperator struct {
 	choice operatorChoice
 
 	mu      sync.Mutex
-	address string // of the inspector, where it was last
+	address string // last address of the inspector
 }
 
 // dial connects to the inspector.

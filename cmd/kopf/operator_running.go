@@ -29,7 +29,7 @@ type operatorChoice struct {
 // flagProject is the name of a flag.
 const flagProject = "--project"
 
-// addProject adds the flag --project. The address of an operator is what a command calls it.
+// addProject adds the flag --project. The argument address is the command's word for an operator's address.
 func (c *operatorChoice) addProject(cmd *cobra.Command, address string) {
 	c.ways = []string{flagProject, address}
 	cmd.Flags().StringVar(&c.project, "project", "", "the operator of a project on this machine: the name of the project's folder, or a path such as ./hello (default: that of the current folder, if it runs)")

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/tunnel"
 )
 
-// wayIn is the way in for admission reviews of kopf run or kopf dev. It implements [runner.WayIn].
+// wayIn exposes the webhooks of kopf run or kopf dev to the cluster. It implements [runner.WayIn].
 type wayIn struct {
 	cluster *operatorCluster
 	flags   *webhookFlags
@@ -38,7 +38,7 @@ func (w *wayIn) Open(ctx context.Context, cluster runner.Cluster) (runner.Webhoo
 		return wayInState(w.session), nil
 	}
 	if err := w.close(ctx); err != nil {
-		w.say(false, err.Error()) // the former cluster has ended
+		w.say(false, err.Error()) // the previous cluster has ended
 	}
 	options := w.flags.options(w.say)
 	target, err := w.cluster.target()
@@ -60,7 +60,7 @@ func (w *wayIn) Open(ctx context.Context, cluster runner.Cluster) (runner.Webhoo
 	return wayInState(session), nil
 }
 
-// wayInState returns the state of the way in for people.
+// wayInState returns the state of the tunnel for people.
 func wayInState(session *tunnel.Session) runner.Webhooks {
 	status := session.Status()
 	state := runner.Webhooks{Phase: runner.WebhooksOpen, Way: session.Way, Why: session.Why, Address: status.Target.String()}
@@ -70,19 +70,19 @@ func wayInState(session *tunnel.Session) runner.Webhooks {
 	return state
 }
 
-// changed tells the operators and the runner about the way in.
+// changed passes the state of the tunnel on to the operators and the runner.
 func (w *wayIn) changed(session *tunnel.Session) {
 	if err := w.writeConfig(session); err != nil {
 		w.say(false, err.Error())
 	}
 	select {
-	case <-w.changes: // a former state, which was not read
+	case <-w.changes: // an older state, which was not read
 	default:
 	}
 	w.changes <- wayInState(session)
 }
 
-// writeConfig writes what the operators announce.
+// writeConfig writes the file with the address that the operators announce.
 func (w *wayIn) writeConfig(session *tunnel.Session) error {
 	w.writing.Lock() // so that the newest state is the one that stays
 	defer w.writing.Unlock()
@@ -124,7 +124,7 @@ func (w *wayIn) Refuse() {
 // Changes implements [runner.WayIn].
 func (w *wayIn) Changes() <-chan runner.Webhooks { return w.changes }
 
-// close closes the way in, after the operators, and removes what they have left in the cluster.
+// close closes the tunnel, after the operators, and removes their leftovers from the cluster.
 func (w *wayIn) close(ctx context.Context) error {
 	if w.session == nil {
 		return nil
@@ -148,7 +148,7 @@ func (w *wayIn) removeDir() error {
 	return os.RemoveAll(dir)
 }
 
-// target returns the open cluster for the way in.
+// target returns the open cluster for the tunnel.
 func (c *operatorCluster) target() (tunnel.Cluster, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -106,7 +106,7 @@ func stateOf(objects []*peering.Object, now time.Time) string {
 	return b.String() + "."
 }
 
-// peerState returns what a peer does, as the priorities say.
+// peerState returns the state of a peer, which follows from the priorities.
 func peerState(o *peering.Object, p *peering.Peer, now time.Time) inspect.PeerState {
 	switch {
 	case p.IsDead(now):

@@ -87,7 +87,7 @@ func progressText(p devcluster.Progress) string {
 // barWidth is the width of a progress bar without its ends.
 const barWidth = 20
 
-// progressBar returns a bar of what is done.
+// progressBar returns a bar of the progress.
 func progressBar(done, total int) string {
 	full := min(barWidth, barWidth*done/total)
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"

@@ -21,7 +21,7 @@ type retryFlags struct {
 	choice                    operatorChoice
 }
 
-// retriedStates are the values of --state: those of objects whose handlers have failed or wait for a retry.
+// retriedStates are the values of --state: the states of objects with handlers that failed or wait for a retry.
 var retriedStates = []string{string(inspect.StateFailed), string(inspect.StateRetrying), string(inspect.StateStuck)}
 
 func newRetryCommand() *cobra.Command {
@@ -199,8 +199,7 @@ func (f *retryFlags) retryObjects(ctx context.Context, client *inspect.Client, k
 	return errors.Join(failed...)
 }
 
-// isHandler reports whether a handler, or the handler that calls it, has the id. The empty id is that of
-// any.
+// isHandler reports whether a handler, or the handler that calls it, has the id. The empty id matches any handler.
 func isHandler(h *inspect.HandlerState, id string) bool {
 	return id == "" || h.ID == id || strings.HasPrefix(h.ID, id+"/")
 }

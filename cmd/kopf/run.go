@@ -57,7 +57,7 @@ started, with its former data, and stops with the operator.
 	f.add(cmd, "full", "plain", "json", "none")
 	cmd.Flags().StringVar(&f.report, "report", "", "with --until=settled: write the outcome of each handler to this file, in the format of JUnit")
 	if err := cmd.MarkFlagFilename("report", "xml"); err != nil {
-		panic(err) // the flag is not defined: a mistake in this function
+		panic(err) // the flag is not defined: a bug in this function
 	}
 	cmd.Flags().StringVar(&f.inspect, "inspect", "", "publish the operator's state at unix:PATH or tcp:127.0.0.1:PORT (KOPF_INSPECTOR_TOKEN sets its token), not at a private socket")
 	return cmd

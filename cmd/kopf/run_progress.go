@@ -54,7 +54,7 @@ func (t *progressPrinter) say(verbose bool, text string) {
 	t.warn(text)
 }
 
-// warn prints what must be seen, even with --quiet.
+// warn prints a message even with --quiet.
 func (t *progressPrinter) warn(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -144,7 +144,7 @@ func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string)
 	return nil
 }
 
-// args returns the flags with which the operator describes what it leaves.
+// args returns the flags with which the operator describes its leftovers.
 func (f *uninstallFlags) args() []string {
 	args := scopeArgs(f.namespaces)
 	if managed := cmp.Or(f.managed, webhooksOf(f.name)); managed != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// uninstallLines says how to see and remove what an operator leaves in the open cluster: an explanation, and a command
-// for a shell, about the same cluster and the same namespaces. It returns nil for clusters that kopf provides.
+// uninstallLines returns an explanation of how to list and remove an operator's leftovers in the open cluster, and
+// the shell command for this cluster and these namespaces. It returns nil for clusters that kopf provides.
 func (c *operatorCluster) uninstallLines(f *operatorFlags, patterns []string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

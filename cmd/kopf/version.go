@@ -84,6 +84,6 @@ func completeWith(cmd *cobra.Command, flag string, values ...string) {
 
 func registerCompletion(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-		panic(err) // the flag is not defined: a mistake in this package
+		panic(err) // the flag is not defined: a bug in this package
 	}
 }

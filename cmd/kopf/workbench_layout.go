@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/internal/workdir"
 )
 
-// layoutFile returns the file in which the workbench keeps what the user has chosen about its screen, next to what
-// kopf keeps of clusters. It is empty, and nothing is kept, if the user has no home directory.
+// layoutFile returns the file with the user's choices about the workbench's screen, next to kopf's data of clusters.
+// Without a home directory, it returns an empty string, and the choices are not stored.
 func layoutFile() string {
 	state, err := workdir.StateHome()
 	if err != nil {

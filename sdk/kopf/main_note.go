@@ -46,7 +46,7 @@ func (n *exitNote) ended() {
 	}
 }
 
-// wantsWayIn notes that the program ends since it needs a way in.
+// wantsWayIn notes that the program ends since it needs a tunnel.
 func (n *exitNote) wantsWayIn() { n.write("wants a way in") }
 
 func (n *exitNote) write(state string) {
@@ -59,7 +59,7 @@ func (n *exitNote) write(state string) {
 	}
 }
 
-// wantsWayIn reports whether the program has to ask its parent for a way in.
+// wantsWayIn reports whether the program has to ask its parent for a tunnel.
 func (f *mainFlags) wantsWayIn(r *handlers.Registry) bool {
 	return os.Getenv(wayInVariable) != "" && f.admission.server == nil && slices.ContainsFunc(r.All(), func(h *handlers.Handler) bool {
 		return h.Family == handlers.Validate || h.Family == handlers.Mutate

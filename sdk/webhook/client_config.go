@@ -27,7 +27,7 @@ type ClientConfig struct {
 	Lost string
 }
 
-// Service is a way in through a Service of the cluster.
+// Service is a tunnel through a Service of the cluster.
 type Service struct {
 	Namespace, Name string
 	Port            int    // defaults to 443

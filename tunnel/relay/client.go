@@ -13,7 +13,7 @@ import (
 // public port. Closing the listener closes the stream, and the end of the stream closes the listener. The
 // context limits the greeting only.
 func Listen(ctx context.Context, stream io.ReadWriteCloser) (net.Listener, error) {
-	unblock := context.AfterFunc(ctx, func() { _ = stream.Close() }) // the read tells
+	unblock := context.AfterFunc(ctx, func() { _ = stream.Close() }) // the read reports it
 	_, err := io.WriteString(stream, greeting)
 	if err != nil {
 		err = fmt.Errorf("greet the relay: %w", err)
@@ -24,7 +24,7 @@ func Listen(ctx context.Context, stream io.ReadWriteCloser) (net.Listener, error
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		_ = stream.Close() // the error says what is wrong
+		_ = stream.Close() // the other error explains the failure
 		return nil, err
 	}
 	return listener{muxado.Client(stream, &muxado.Config{})}, nil

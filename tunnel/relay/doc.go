@@ -4,6 +4,6 @@
 // port, which only the pod itself can reach: the client comes by a port-forward. The server opens a channel of
 // the stream for each connection, and copies bytes: the TLS of the connections ends at the client.
 //
-// The stream begins with a line from each side, the client first, that names the protocol and its version.
-// What follows are the frames of muxado, which multiplex the channels and limit what is in flight on each.
+// The stream begins with a line from each side, the client first, that names the protocol and its version. The frames
+// of muxado follow, which multiplex the channels and limit the bytes in flight on each.
 package relay

@@ -26,8 +26,8 @@ const (
 
 // Server is the part of the relay in the cluster.
 type Server struct {
-	// Public accepts the connections to carry, and Control those of clients. The newest client gets the
-	// connections, as it comes after the former one was lost.
+	// Public accepts the connections to carry, and Control the connections of clients. The newest client gets the
+	// connections, because it connects after the previous client was lost.
 	Public, Control net.Listener
 
 	// Idle is how long the server runs without a client: what started it has probably died. It runs on if
@@ -39,8 +39,8 @@ type Server struct {
 
 	mu      sync.Mutex
 	client  muxado.Session // nil while there is none
-	number  uint64         // of the newest one that was the client
-	clients uint64         // that have connected
+	number  uint64         // number of the newest client so far
+	clients uint64         // number of clients that have connected
 	changed chan struct{}  // closed when client is replaced
 	idle    *time.Timer    // nil without a limit
 }
@@ -119,8 +119,8 @@ func (s *Server) attach(ctx context.Context, conn net.Conn) {
 	s.Logger.Info("The client is gone", "reason", err)
 }
 
-// replace closes the former client, and replaces it by the next one, or by none. A client that a newer one has overtaken
-// is closed instead.
+// replace closes the current client, and replaces it by the next client, or by none. If a newer client has already
+// connected, it closes the given client instead.
 func (s *Server) replace(next muxado.Session, number uint64) {
 	s.mu.Lock()
 	if next != nil && number < s.number {

@@ -269,7 +269,7 @@ func TestAdmission_WebhooksAfterTheOperator(t *testing.T) {
 
 func TestAdmission_HandlersWithoutWayInFailTheStart(t *testing.T) {
 	cluster := newCluster(t)
-	r := &kopf.Registry{} // an operator of kopftest has a way in
+	r := &kopf.Registry{} // an operator of kopftest has a tunnel
 	kopf.OnValidate(r, kexes, func(context.Context, *admission) error { return nil }, kopf.ID("check"))
 	err := (&kopf.Operator{Registry: r, Config: cluster.Config, Namespaces: []string{cluster.Namespace}}).Run(t.Context())
 	if !errors.Is(err, kopf.ErrNoWayIn) {

@@ -12,7 +12,7 @@ import (
 // maxWebhooks is how many webhooks are listed above the reviews.
 const maxWebhooks = 6
 
-// drawWebhooks draws the way in, and the webhooks in the cluster.
+// drawWebhooks draws the tunnel, and the webhooks in the cluster.
 func (p *Page) drawWebhooks(b *render.Block) {
 	p.drawWayIn(b)
 	list := p.screen.State.WebhooksByUrgency()

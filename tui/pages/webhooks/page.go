@@ -1,4 +1,4 @@
-// Package webhooks is the page with the webhooks of the admission handlers, the way in by which the cluster calls
+// Package webhooks is the page with the webhooks of the admission handlers, the tunnel by which the cluster calls
 // them, and the reviews that they have answered.
 package webhooks
 

@@ -34,7 +34,7 @@ type Registry struct {
 // Review makes the operator publish a webhook for the things, in the state.
 func (r *Registry) Review(state string) { r.webhook = inspect.WebhookState(state) }
 
-// Admit registers an admission handler, which needs a way in.
+// Admit registers an admission handler, which needs a tunnel.
 func (r *Registry) Admit() { r.admits = true }
 
 // Publish makes the operator publish an object in the state.
