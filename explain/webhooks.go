@@ -22,8 +22,8 @@ var wayInWords = map[runner.WebhooksPhase]Word{
 	runner.WebhooksNone:    {"·", "none", Dim},
 	runner.WebhooksOpening: {"▸", "being opened", Busy},
 	runner.WebhooksOpen:    {"✓", "open", OK},
-	runner.WebhooksLost:    {"✗", "way in lost", Err},
-	runner.WebhooksFailed:  {"✗", "no way in", Err},
+	runner.WebhooksLost:    {"✗", "tunnel lost", Err},
+	runner.WebhooksFailed:  {"✗", "no tunnel", Err},
 }
 
 // WayInWord returns the word for the tunnel.
@@ -63,7 +63,7 @@ func (s *State) WayInLost() string {
 
 // wayInLost is the alarm while the cluster cannot call the admission handlers.
 func (s *State) wayInLost() Alarm {
-	return Alarm{Err, "✗ way in for webhooks lost", "being opened again · " + FirstLine(s.WayInLost())}
+	return Alarm{Err, "✗ tunnel for webhooks lost", "being opened again · " + FirstLine(s.WayInLost())}
 }
 
 // WebhooksByUrgency returns the webhooks of the operator, those that are not as they should be first.

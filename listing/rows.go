@@ -105,7 +105,7 @@ type Daemon struct {
 
 // Peer is an operator in a peering object, which has a kind, a name and perhaps a namespace.
 type Peer struct {
-	Peering inspect.Peering `json:"peering"` // without its peers
+	Peering inspect.Peering `json:"peering"` // peering object without its peers
 	inspect.Peer
 }
 
@@ -326,7 +326,7 @@ func (s Selection) has(o *inspect.Object) bool {
 func held(s *inspect.Snapshot) string {
 	switch {
 	case s.Operator.Lost != "":
-		return "the cluster is gone"
+		return "the cluster does not answer"
 	case s.Operator.State == inspect.OperatorPaused:
 		return "paused"
 	}

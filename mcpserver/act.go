@@ -21,11 +21,11 @@ var errAttached = errors.New("another process builds the operator; start kopf mc
 
 // addActing adds the tools that change something: in clusters to develop with only.
 func (s *Server) addActing(server *mcp.Server) {
-	act(s, server, "apply", "Apply manifests to the development cluster: a file, a folder, a text of YAML, or those of the session. Returns what was done to each object.", s.apply)
+	act(s, server, "apply", "Apply manifests to the development cluster: a file, a folder, a text of YAML, or the session's manifests. Returns the change of each object.", s.apply)
 	act(s, server, "retry", "Call failed and delayed handlers again now: those of one object, or with all_failed, the failed ones of all objects.", s.retry)
 	act(s, server, "rebuild", "Build the operator now and start it again, even if no file has changed. Then call wait_until_settled.", s.rebuild)
 	act(s, server, "pause", "Pause the operator: it handles nothing until resume is called. With an object, pause only that one, by an annotation.", s.pause)
-	act(s, server, "resume", "End what the tool pause began, for the operator or for one object.", s.resume)
+	act(s, server, "resume", "End the effect of the tool pause, for the operator or for one object.", s.resume)
 }
 
 // act adds a tool that needs a cluster to develop with.

@@ -39,7 +39,7 @@ func find(state *explain.State, n objectName) (*inspect.Object, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return nil, fmt.Errorf("the operator has not seen %s; objects lists what it has seen", n)
+		return nil, fmt.Errorf("the operator does not know %s; the tool objects lists the known objects", n)
 	}
 	names := make([]string, len(found))
 	for i, o := range found {

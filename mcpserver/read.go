@@ -20,11 +20,11 @@ func (s *Server) addReading(server *mcp.Server) {
 	add(server, "build_errors", "The errors of the last build, with their files, lines and the source around them.", s.buildErrors)
 	add(server, "objects", "The objects that the operator has seen: the state of each, and in a sentence what happens to it and why.", s.objects)
 	add(server, "object", "All that the operator knows about one object: its cause, diff, handlers, attempts and earlier causes.", s.object)
-	add(server, "why", "Why an object is in its state: the cause, what has changed, and the state of each handler.", s.why)
+	add(server, "why", "Why an object is in its state: the cause, the changed fields, and the state of each handler.", s.why)
 	add(server, "why_not", "Why a handler was not called for an object: the first filter or reason that the object does not meet.", s.whyNot)
 	add(server, "attempts", "The attempts of an object's handlers: when each began, how long it took, its error, and when the next one is.", s.attempts)
-	add(server, "log", "The newest lines of the operator's log, and what the program printed, oldest first.", s.log)
-	add(server, "wait_until_settled", "Wait until the last build runs, and everything applied is handled. Returns what failed and what is still pending.", s.waitUntilSettled)
+	add(server, "log", "The newest lines of the operator's log, and of the program's output, oldest first.", s.log)
+	add(server, "wait_until_settled", "Wait until the last build runs, and everything applied is handled. Returns the failed and the pending objects.", s.waitUntilSettled)
 }
 
 type nothing struct{}
@@ -61,7 +61,7 @@ type ClusterStatus struct {
 type BuildStatus struct {
 	Phase  string   `json:"phase"`
 	Took   string   `json:"took,omitempty"`
-	Files  []string `json:"files,omitempty"` // whose change triggered it
+	Files  []string `json:"files,omitempty"` // changed files that triggered it
 	Errors int      `json:"errors,omitempty"`
 
 	Warnings []string `json:"warnings,omitempty"` // about the definitions of resources
@@ -74,7 +74,7 @@ type OperatorStatus struct {
 	PID      int       `json:"pid,omitempty"`
 	Started  time.Time `json:"started,omitzero"`
 	Restarts int       `json:"restarts,omitempty"` // crashes in a row
-	Exit     string    `json:"exit,omitempty"`     // how the last process ended
+	Exit     string    `json:"exit,omitempty"`     // exit status of the last process
 	Error    string    `json:"error,omitempty"`    // the last lines that it printed, if it crashed
 	Panic    string    `json:"panic,omitempty"`
 	PanicAt  string    `json:"panicAt,omitempty"` // file:line
@@ -127,7 +127,7 @@ func (s *Server) status(context.Context, nothing) (any, error) {
 
 // BuildErrors is the answer of the tool build_errors.
 type BuildErrors struct {
-	Phase  string       `json:"phase"` // of the build
+	Phase  string       `json:"phase"` // phase of the build
 	Folder string       `json:"folder,omitempty"`
 	Errors []BuildError `json:"errors"`
 }
@@ -167,7 +167,7 @@ type objectsIn struct {
 
 // Objects is the answer of the tool objects.
 type Objects struct {
-	Total   int          `json:"total"` // that were selected, also beyond the limit
+	Total   int          `json:"total"` // number of selected objects, also beyond the limit
 	Objects []ObjectLine `json:"objects"`
 }
 
@@ -178,7 +178,7 @@ type ObjectLine struct {
 	Name      string `json:"name"`
 	State     string `json:"state"`
 	Verdict   string `json:"verdict"`
-	Handler   string `json:"handler,omitempty"` // that makes the state what it is
+	Handler   string `json:"handler,omitempty"` // handler that determines the state
 }
 
 const defaultLimit = 100
@@ -224,7 +224,7 @@ type Why struct {
 	Cause    string             `json:"cause,omitempty"` // "create", "update" and so on
 	Seen     time.Time          `json:"seen,omitzero"`
 	Done     time.Time          `json:"done,omitzero"`
-	Diff     []inspect.DiffItem `json:"diff,omitempty"` // from the last handled state to that of the cause
+	Diff     []inspect.DiffItem `json:"diff,omitempty"` // difference from the last-handled state to the state of the cause
 	Handlers []HandlerLine      `json:"handlers"`
 }
 
@@ -233,7 +233,7 @@ type HandlerLine struct {
 	ID    string `json:"id"`
 	Kind  string `json:"kind,omitempty"`
 	State string `json:"state"`
-	Note  string `json:"note,omitempty"` // what comes next, why it failed, or what kept it out
+	Note  string `json:"note,omitempty"` // next step, reason of the failure, or filter that excluded the object
 }
 
 func (s *Server) why(_ context.Context, in objectName) (any, error) {
@@ -259,7 +259,7 @@ type handlerIn struct {
 
 // WhyNot is the answer of the tool why_not.
 type WhyNot struct {
-	State    string            `json:"state"` // of the handler
+	State    string            `json:"state"` // state of the handler
 	Verdict  string            `json:"verdict"`
 	Mismatch *inspect.Mismatch `json:"mismatch,omitempty"` // the first condition that is not met
 }
@@ -300,7 +300,7 @@ type attemptsIn struct {
 
 // Attempts is the answer of the tool attempts.
 type Attempts struct {
-	Handlers []inspect.HandlerState `json:"handlers"` // those that were called
+	Handlers []inspect.HandlerState `json:"handlers"` // handlers that were called
 }
 
 func (s *Server) attempts(_ context.Context, in attemptsIn) (any, error) {

@@ -21,7 +21,7 @@ type waitIn struct {
 type Settled struct {
 	Settled bool     `json:"settled"`           // nothing is pending, and nothing has failed
 	Failed  []string `json:"failed,omitempty"`  // handlers that failed permanently, and objects that nothing handles
-	Pending []string `json:"pending,omitempty"` // what is not settled yet
+	Pending []string `json:"pending,omitempty"` // objects that are not settled yet
 	Refused []string `json:"refused,omitempty"` // manifests that were not applied
 
 	Build *BuildErrors `json:"build,omitempty"` // if the build failed

@@ -36,7 +36,7 @@ const (
 	IntentLogLevel    IntentKind = "loglevel"
 
 	IntentPauseObject IntentKind = "pauseobject" // pause one object by its annotation; resume it if the Value, the reason, is empty
-	IntentStartOver   IntentKind = "startover"   // forget what is recorded on an object, so that it is handled as if it were new
+	IntentStartOver   IntentKind = "startover"   // delete the records on an object, so that it is handled like a new object
 	IntentFreeze      IntentKind = "freeze"      // pause operators through peering for the duration in the Value
 	IntentRelease     IntentKind = "release"     // remove the record of the peer whose identity is the Value
 )

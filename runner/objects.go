@@ -140,5 +140,5 @@ func (e *ConflictError) Error() string {
 	for i, f := range e.Fields {
 		paths[i] = f.Path
 	}
-	return fmt.Sprintf("somebody else has changed %s meanwhile", strings.Join(paths, ", "))
+	return fmt.Sprintf("another client has changed %s in the meantime", strings.Join(paths, ", "))
 }

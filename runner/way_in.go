@@ -157,9 +157,9 @@ func (l *loop) handleWayChange(w Webhooks) {
 func describeWayChange(former, now Webhooks) string {
 	switch {
 	case now.Phase == WebhooksLost && (former.Phase != WebhooksLost || former.Error != now.Error):
-		return fmt.Sprintf("webhooks: the way in by %s is lost, opening it again; until then, nothing is reviewed: %s", now.Way, now.Error)
+		return fmt.Sprintf("webhooks: the tunnel by %s is lost, opening it again; until then, nothing is reviewed: %s", now.Way, now.Error)
 	case now.Phase == WebhooksOpen && former.Phase == WebhooksLost:
-		return fmt.Sprintf("webhooks: the way in is open again: %s; the API server reaches %s", now.Way, now.Address)
+		return fmt.Sprintf("webhooks: the tunnel is open again: %s; the API server reaches %s", now.Way, now.Address)
 	}
 	return ""
 }

@@ -106,8 +106,8 @@ var (
 
 // The lines about them.
 const (
-	lostLine     = "webhooks: the way in by fake is lost, opening it again; until then, nothing is reviewed: the tunnel has gone"
-	regainedLine = "webhooks: the way in is open again: fake; the API server reaches /new"
+	lostLine     = "webhooks: the tunnel by fake is lost, opening it again; until then, nothing is reviewed: the tunnel has gone"
+	regainedLine = "webhooks: the tunnel is open again: fake; the API server reaches /new"
 )
 
 func TestSession_LostWayInIsPublishedUntilItIsBack(t *testing.T) {

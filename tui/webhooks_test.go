@@ -68,7 +68,7 @@ func noWayIn(now time.Time) *runner.State {
 func wayInLost(now time.Time) *runner.State {
 	s := admitting(now)
 	s.Webhooks = runner.Webhooks{Phase: runner.WebhooksLost, Way: "relay", Why: "--webhook-relay-image is given", Address: "service default/kopf-relay-s1:443",
-		Error: "pod default/kopf-relay-s1 of the relay is gone, and is created again"}
+		Error: "pod default/kopf-relay-s1 of the relay was deleted; creating it again"}
 	return s
 }
 
@@ -126,8 +126,8 @@ func TestWebhooks_WayInOfOperatorIsShown(t *testing.T) {
 
 func TestWebhooks_LostWayInIsShownUntilItIsBack(t *testing.T) {
 	const lost = "✗ lost, being opened again; nothing is reviewed until then"
-	start(t, "way-in-lost", 120, 30).sees("✗ way in for webhooks lost").press("5").
-		sees("✗ way in lost").sees(lost).sees("pod default/kopf-relay-s1 of the relay is gone, and is created again").
+	start(t, "way-in-lost", 120, 30).sees("✗ tunnel for webhooks lost").press("5").
+		sees("✗ tunnel lost").sees(lost).sees("pod default/kopf-relay-s1 of the relay was deleted; creating it again").
 		publish(func(s *runner.State) { s.Webhooks.Phase, s.Webhooks.Error = runner.WebhooksOpen, "" }).
 		seesNot("lost").sees("✓ relay at service default/kopf-relay-s1:443")
 

@@ -70,7 +70,7 @@ func (c *checker) check(ctx context.Context, target Target, ca []byte, settles t
 	configuration := c.configuration(name, id, target.below(c.forwarder.secret, checkPath+id), ca)
 	api := c.client.Resource(validatingConfigurations)
 	if _, err := api.Create(ctx, configuration, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create a webhook configuration to check the way in: %w", err)
+		return fmt.Errorf("create a webhook configuration to check the tunnel: %w", err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -99,7 +99,7 @@ func (c *checker) await(ctx context.Context, id string, target Target, settles t
 			return &UnreachableError{Target: target.String(), Reason: reason}
 		case failed:
 		case err != nil:
-			return fmt.Errorf("create an object in a dry run to check the way in: %w", err)
+			return fmt.Errorf("create an object in a dry run to check the tunnel: %w", err)
 		case time.Now().After(noticed):
 			return &UnreachableError{Target: target.String(), Reason: fmt.Sprintf("it has not called the webhook within %s", noticeLimit)}
 		}
@@ -159,7 +159,7 @@ func callFailure(err error) (string, bool) {
 }
 
 // checkMessage is how the forwarder denies the object of a check.
-func checkMessage(id string) string { return "the way in works: " + id }
+func checkMessage(id string) string { return "the tunnel works: " + id }
 
 func (f *Forwarder) expectCheck(id string) {
 	f.mu.Lock()

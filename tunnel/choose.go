@@ -35,7 +35,7 @@ func (o *Options) candidates(f facts) ([]candidate, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []candidate{{way, "it was asked for"}}, nil
+		return []candidate{{way, "the user chose it"}}, nil
 	}
 	var list []candidate
 	add := func(word, why string) {

@@ -31,7 +31,7 @@ func (s *Session) keep(ctx context.Context, w *openedWay) *openedWay {
 			return w
 		case config := <-w.announced:
 			ca := s.authority(config)
-			s.tell(func(status *Status) { status.CA = ca })
+			s.setStatus(func(status *Status) { status.CA = ca })
 		case err := <-w.failed:
 			if err == nil {
 				err = errListenerEnded
@@ -51,7 +51,7 @@ func (s *Session) keep(ctx context.Context, w *openedWay) *openedWay {
 func (s *Session) followLink(ctx context.Context, w *openedWay) error {
 	link := w.entrance.Link
 	if lost := link.state(); lost != nil {
-		s.tell(func(status *Status) { status.Lost = lost })
+		s.setStatus(func(status *Status) { status.Lost = lost })
 		return nil
 	}
 	if s.Status().Lost == nil {
@@ -64,13 +64,13 @@ func (s *Session) followLink(ctx context.Context, w *openedWay) error {
 	case err != nil:
 		return err
 	}
-	s.tell(func(status *Status) { status.Lost = nil })
+	s.setStatus(func(status *Status) { status.Lost = nil })
 	return nil
 }
 
 // reopen reopens a closed way, and reports the change. It returns nil if the context ends before.
 func (s *Session) reopen(ctx context.Context, ended *openedWay, reason error) *openedWay {
-	tell := func(lost error) { s.tell(func(status *Status) { status.Lost = lost }) }
+	tell := func(lost error) { s.setStatus(func(status *Status) { status.Lost = lost }) }
 	tell(reason)
 	if err := ended.close(ctx); err != nil {
 		s.options.Say(true, fmt.Sprintf("webhooks: close the %s that has ended: %v", s.Way, err))

@@ -93,7 +93,7 @@ func (p *relayPod) pod() map[string]any {
 		"apiVersion": "v1",
 		"kind":       "Pod",
 		"spec": map[string]any{
-			"restartPolicy":                 cmp.Or(p.restart, "OnFailure"), // it ends well if nobody needs it any longer
+			"restartPolicy":                 cmp.Or(p.restart, "OnFailure"), // it ends successfully when it is no longer needed
 			"automountServiceAccountToken":  false,
 			"enableServiceLinks":            false,
 			"terminationGracePeriodSeconds": int64(2),
@@ -136,7 +136,7 @@ func (p *relayPod) connect(ctx context.Context) (net.Listener, error) {
 			return nil, err
 		case apierrors.IsNotFound(err):
 			if p.link.state() != nil { // that is why
-				p.link.Lose(fmt.Errorf("pod %s/%s of the relay is gone, and is created again", p.Namespace, p.name))
+				p.link.Lose(fmt.Errorf("pod %s/%s of the relay was deleted; creating it again", p.Namespace, p.name))
 			}
 			err = p.create(ctx)
 		case err == nil:

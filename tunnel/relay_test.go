@@ -110,7 +110,7 @@ func TestRelay_APIServerReachesForwarderThroughPortForward(t *testing.T) {
 	}
 	node.drop()
 	changes.await(t, "lost with the pod", func(now Status) bool {
-		return now.Lost != nil && now.Lost.Error() == "pod default/kopf-relay-relay-test of the relay is gone, and is created again"
+		return now.Lost != nil && now.Lost.Error() == "pod default/kopf-relay-relay-test of the relay was deleted; creating it again"
 	})
 	changes.await(t, "back in another pod", func(now Status) bool { return now.Lost == nil })
 	if next, err := api.Get(t.Context(), former.GetName(), metav1.GetOptions{}); err != nil || next.GetUID() == former.GetUID() {

@@ -24,7 +24,7 @@ func renewMarks(ctx context.Context, renew func(context.Context) error, say func
 		err := renew(attempt)
 		cancel()
 		if err != nil && ctx.Err() == nil && !failed {
-			say(false, fmt.Sprintf("webhooks: cannot renew the marks of the way in, retrying; after %s, other sessions take it for a leftover: %v", markLife, err))
+			say(false, fmt.Sprintf("webhooks: cannot renew the marks of the tunnel, retrying; after %s, other sessions take it for a leftover: %v", markLife, err))
 		}
 		failed = err != nil
 	}

@@ -31,7 +31,7 @@ func TestRenewMarks_UntilTheEnd(t *testing.T) {
 		if want := "[2m30s 5m0s 7m30s 10m0s 12m30s 15m0s]"; fmt.Sprint(renewed) != want {
 			t.Errorf("it renews at %v", renewed)
 		}
-		if len(said) != 2 || !strings.HasPrefix(said[0], "webhooks: cannot renew the marks of the way in, retrying; ") || !strings.HasSuffix(said[1], ": forbidden") {
+		if len(said) != 2 || !strings.HasPrefix(said[0], "webhooks: cannot renew the marks of the tunnel, retrying; ") || !strings.HasSuffix(said[1], ": forbidden") {
 			t.Errorf("it says %q", said)
 		}
 	})

@@ -61,8 +61,8 @@ func (s *Session) Status() Status {
 	return s.status
 }
 
-// tell changes the status, and tells it if it is another one.
-func (s *Session) tell(change func(*Status)) {
+// setStatus changes the status, and calls Changed if the status differs.
+func (s *Session) setStatus(change func(*Status)) {
 	s.mu.Lock()
 	former := s.status
 	change(&s.status)

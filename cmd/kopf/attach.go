@@ -66,7 +66,7 @@ lines.
 	set.BoolVar(&f.allowActions, "allow-actions", false, "allow to retry, pause and resume")
 	set.StringVar(&f.logFormat, "log-format", "plain", "print lines instead of the workbench: plain or json")
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "(lines) show the framework's own actions")
-	set.BoolVarP(&f.quiet, "quiet", "q", false, "(lines) show only what needs attention")
+	set.BoolVarP(&f.quiet, "quiet", "q", false, "(lines) show only problems")
 	set.StringVarP(&f.namespace, "namespace", "n", "", "(pods) the namespace of the pod or the deployment (default: that of the context)")
 	set.StringVar(&f.context, "context", "", "(pods) the context of the kubeconfig to use")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "(pods) the kubeconfig file to use (default: $KUBECONFIG, ~/.kube/config)")

@@ -18,11 +18,11 @@ func newCleanupCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "cleanup",
-		Short: "Remove what killed sessions have left in a cluster",
-		Long: `Remove the webhook configurations and relays that kopf dev and kopf run have left in a
-cluster because they were killed. They carry a mark of their session; a session is dead if
-its process on this machine has ended, or if it has not renewed its mark for some minutes.
-Whatever has no such mark is left alone.
+		Short: "Remove the leftovers of killed sessions from a cluster",
+		Long: `Remove webhook configurations and relays that killed sessions of kopf dev and kopf run left
+in a cluster. Each carries the mark of a session. A session counts as dead if its process
+on this machine has ended, or if it has not renewed its mark for some minutes. Objects
+without a mark are not touched.
 
 kopf dev and kopf run do the same when they start. Until then, such webhooks block no
 requests: their failures are ignored.
@@ -103,6 +103,6 @@ func (c *operatorCluster) cleanUpBefore(ctx context.Context, say func(verbose bo
 		err = errors.Join(err, failed)
 	}
 	if err != nil && ctx.Err() == nil {
-		say(true, "cannot remove what former sessions may have left in the cluster: "+err.Error())
+		say(true, "cannot remove the leftovers of previous sessions from the cluster: "+err.Error())
 	}
 }

@@ -16,8 +16,8 @@ simulated node: pods become Running or Completed without any container. Its prog
 on first use, which needs Go and takes some minutes. A k3d cluster runs in a container of a
 Docker engine, with pods that really run. A stopped cluster keeps its data.
 
-A cluster started with these commands runs until it is stopped. kopf dev and kopf run start
-the cluster themselves if it is not running; an embedded one stops with them.
+A cluster started with these commands runs until you stop it. kopf dev and kopf run start
+a stopped cluster themselves; an embedded cluster then stops with them.
 
 Each project has a cluster of its own: without a name, all commands act on that one. The
 project is the module of the current folder (or the folder itself), and names the cluster.

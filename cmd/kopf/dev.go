@@ -30,7 +30,7 @@ func newDevCommand() *cobra.Command {
 	f := operatorFlags{dev: true} // a deployed operator gives way
 	cmd := &cobra.Command{
 		Use:   "dev PACKAGE...",
-		Short: "Write an operator and watch what it does",
+		Short: "Develop an operator and watch it work",
 		Long: `Build and run an operator, rebuild and restart it on every save, and show what it does:
 which objects it sees, which handlers run for them, and why, or why not.
 
@@ -227,7 +227,7 @@ func isProvided(c runner.Cluster) bool {
 
 // addReload adds the flags of sessions that rebuild the operator.
 func (f *operatorFlags) addReload(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.retryFailed, "retry-failed", false, "call handlers again that have failed permanently, at the start and whenever the code has changed")
+	cmd.Flags().BoolVar(&f.retryFailed, "retry-failed", false, "retry permanently failed handlers, at the start and after each change of the code")
 	cmd.Flags().BoolVar(&f.crd, "crd", false, "make the definitions of the resources from the Go types, and apply them, at the start and with each build: see kopf crd")
 	cmd.Flags().BoolVar(&f.noReload, "no-reload", false, "build and apply only on demand, not when a file is saved")
 }

@@ -27,7 +27,7 @@ func newGetCommand() *cobra.Command {
 	kinds := strings.Join(listing.Kinds(), "|")
 	cmd := &cobra.Command{
 		Use:   "get [" + kinds + "|KIND] [NAME]",
-		Short: "List what a running operator knows: objects, handlers, indices, reviews, peers",
+		Short: "List the state of a running operator: objects, handlers, indices, reviews, peers",
 		Long: `List what the workbench shows of a running operator, for scripts and for a quick look:
 
   resources   the objects, with the handler that needs attention, its attempt, and when it is next
@@ -73,7 +73,7 @@ lists all objects.
 	set.StringVarP(&f.output, "output", "o", string(listing.Table), "the format: "+anyOf(listing.Formats()))
 	set.StringVarP(&f.namespace, "namespace", "n", "", "only the objects of a namespace")
 	set.StringVar(&f.state, "state", "", "only the objects in a state: "+anyOf(objectStates))
-	set.BoolVarP(&f.watch, "watch", "w", false, "go on with what changes, until ctrl+c or until the operator ends")
+	set.BoolVarP(&f.watch, "watch", "w", false, "follow the changes, until ctrl+c or until the operator ends")
 	f.choice.add(cmd)
 	completeWith(cmd, "output", listing.Formats()...)
 	completeWith(cmd, "state", objectStates...)

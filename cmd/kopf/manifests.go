@@ -95,7 +95,7 @@ from a cluster that serves them (--context). Name packages as for kopf run.
 	set.BoolVar(&f.standalone, "standalone", false, "ignore other operators: no peering")
 	set.StringVar(&f.managed, "webhook-managed", "", "the name of the webhook configurations, with a dot (default: that of all objects, with .kopf.dev)")
 	set.StringVar(&f.certificate, "webhook-cert-secret", "", "the Secret with the certificate of the webhooks, as cert-manager writes it (default: the operator makes one)")
-	set.StringVar(&f.uninstall, "uninstall", "", "print a Job that removes the deployed operator instead: now, or dry-run to let it only tell what there is")
+	set.StringVar(&f.uninstall, "uninstall", "", "print a Job that removes the deployed operator instead: now, or dry-run to only list the leftovers")
 	set.Lookup("uninstall").NoOptDefVal = uninstallNow
 	set.StringVar(&f.finalizer, "finalizer", "", "the finalizer to remove, if a startup handler of the operator sets another one")
 	set.StringVar(&f.deployment, "deployment", "", "the name of the Deployment to remove, if a kustomization has changed it (default: that of all objects)")
@@ -127,7 +127,7 @@ func (f *manifestsFlags) check(cmd *cobra.Command) error {
 	case !slices.Contains([]string{"", uninstallNow, uninstallDryRun}, f.uninstall):
 		return usagef("--uninstall=%s: want now or dry-run", f.uninstall)
 	case f.uninstall != "" && f.image == "":
-		return usagef("--uninstall needs --image: the operator's program removes what it has left")
+		return usagef("--uninstall needs --image: the operator's own program removes its leftovers")
 	case f.finalizer != "" && f.uninstall == "":
 		return usagef("--finalizer needs --uninstall")
 	case f.deployment != "" && f.uninstall == "":

@@ -21,7 +21,7 @@ func newMCPCommand() *cobra.Command {
 	var attach bool
 	cmd := &cobra.Command{
 		Use:   "mcp PACKAGE... | mcp --attach [ADDRESS]",
-		Short: "Let a program develop an operator, by the Model Context Protocol",
+		Short: "Serve a development session over the Model Context Protocol",
 		Long: `Build and run an operator as kopf dev does, and serve its state and actions by the Model Context
 Protocol on standard input and output: for coding assistants, and for programs of yours.
 

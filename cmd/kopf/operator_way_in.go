@@ -137,7 +137,7 @@ func (w *wayIn) close(ctx context.Context) error {
 	default:
 	}
 	if err != nil {
-		return fmt.Errorf("close the way in for webhooks: %w", err)
+		return fmt.Errorf("close the webhook tunnel: %w", err)
 	}
 	return nil
 }

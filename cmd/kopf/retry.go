@@ -29,10 +29,9 @@ func newRetryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry {KIND/NAME | [KIND] --state=STATE}",
 		Short: "Call failed handlers again",
-		Long: `Call handlers again that have failed permanently, for what they failed for, and handlers at once that
-wait for their next attempt: those of one object, or those of all objects in a state, of one KIND and
-one namespace or of all. kopf get lists the same objects with --state. Handlers that have succeeded
-are not called.
+		Long: `Retry the permanently failed handlers of one object, and skip the remaining delay of handlers
+that wait for a retry; or do so for all objects in a state, optionally of one KIND or one namespace.
+kopf get lists the same objects with --state. Handlers that succeeded are not called again.
 
 KIND is the kind, the plural or the short name of a resource. With --state=failed alone, the objects
 are retried a few at a time.

@@ -32,18 +32,18 @@ func newUninstallCommand() *cobra.Command {
 	var f uninstallFlags
 	cmd := &cobra.Command{
 		Use:   "uninstall PACKAGE...",
-		Short: "Remove what an operator has left in a cluster",
-		Long: `Remove what an operator leaves when it is gone for good: the configurations of its webhooks,
-without which requests would be refused; its finalizers, so that the objects can be deleted;
+		Short: "Remove an operator's leftovers from a cluster",
+		Long: `Remove the leftovers of an operator that is not to run again: the configurations of its webhooks,
+which make the API server refuse requests; its finalizers, so that the objects can be deleted;
 its records in peering objects; and its leases. Stop the operator before: it would add them
 again. The objects that the handlers have created stay.
 
-Without --confirm, nothing is changed: the command tells what there is. The operator is built
-and asked for its finalizer, its resources and its webhooks. What its flags have set where it
-was deployed, set here as well. Name packages as for kopf run.
+Without --confirm, the command only lists what it would remove. It builds the operator to
+learn its finalizer, resources and webhooks. Pass the same flags as the deployed operator.
+Name packages as for kopf run.
 
 ` + exitCodes,
-		Example: `  # Stop the operator, see what it has left, and remove it
+		Example: `  # Stop the operator, list its leftovers, and remove them
   kubectl delete deployment claims
   kopf uninstall ./handlers --context=staging
   kopf uninstall ./handlers --context=staging --confirm`,
@@ -58,7 +58,7 @@ was deployed, set here as well. Name packages as for kopf run.
 	set.StringVar(&f.cluster.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to clean (repeatable; default: the whole cluster)")
 	set.StringVar(&f.finalizer, "finalizer", "", "the finalizer, if a startup handler of the operator sets another one")
-	set.BoolVar(&f.confirm, "confirm", false, "remove what was found")
+	set.BoolVar(&f.confirm, "confirm", false, "remove the leftovers")
 	set.StringVar(&f.name, "name", "", "the name of the Deployment, as for kopf manifests (default: that of the module)")
 	set.StringVar(&f.deployedTo, "deploy-to", "default", "the namespace that the operator ran in, as for kopf manifests")
 	set.StringVar(&f.managed, "webhook-managed", "", "the name of the webhook configurations (default: that of the Deployment, with .kopf.dev)")

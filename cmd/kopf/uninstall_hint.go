@@ -37,7 +37,7 @@ func (c *operatorCluster) uninstallLines(f *operatorFlags, patterns []string) []
 	}
 	add("peering", f.peering)
 	add("lease", c.qualifiedLease(f))
-	return []string{"If none will, see what the operator leaves" + where + ", and remove it with --confirm:", strings.Join(words, " ")}
+	return []string{"If none will, list the operator's leftovers" + where + ", and remove them with --confirm:", strings.Join(words, " ")}
 }
 
 // qualifiedLease returns the lease of the replicas with its namespace: without one, operators use that of the context,

@@ -67,8 +67,8 @@ func TestE2E_AdmissionHandlersOfOperator(t *testing.T) {
 		if err := relays.Delete(t.Context(), old.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		o.says("the way in by relay is lost")
-		o.says("the way in is open again: relay")
+		o.says("the tunnel by relay is lost")
+		o.says("the tunnel is open again: relay")
 		if now := onlyOne(t, relays); now.GetUID() == old.GetUID() {
 			t.Error("the pod is still the same")
 		}

@@ -21,8 +21,8 @@ const (
 	wayInVariable = "KOPF_WAY_IN"
 )
 
-// errWayInWanted is the error of a program that asks for a way in. Its parent knows, and says nothing.
-var errWayInWanted = errors.New("the admission handlers need a way in")
+// errWayInWanted is the error of a program that asks for a tunnel. Its parent knows, and says nothing.
+var errWayInWanted = errors.New("the admission handlers need a tunnel")
 
 // exitNote is the file in which the program notes its state. The zero value notes nothing.
 type exitNote struct {

@@ -31,7 +31,7 @@ func TestMain_AsksForWayInIfItCan(t *testing.T) {
 	}{
 		"with a handler":       {"admitting", "KOPF_WAY_IN=1", "-A", true},
 		"nobody to ask":        {"admitting", "KOPF_WAY_IN=", "-A", false},
-		"with a way in":        {"admitting", "KOPF_WAY_IN=1", "--webhook-listen=127.0.0.1:0", false},
+		"with a tunnel":        {"admitting", "KOPF_WAY_IN=1", "--webhook-listen=127.0.0.1:0", false},
 		"without such handler": {"exiting", "KOPF_WAY_IN=1", "-A", false},
 		"with mistakes":        {"mistaken", "KOPF_WAY_IN=1", "-A", false},
 	} {

@@ -116,7 +116,7 @@ func (s *Server) attach(ctx context.Context, conn net.Conn) {
 	s.Logger.Info("A client is there")
 	err, _, _ = session.Wait()
 	s.forget(session)
-	s.Logger.Info("The client is gone", "reason", err)
+	s.Logger.Info("The client has disconnected", "reason", err)
 }
 
 // replace closes the current client, and replaces it by the next client, or by none. If a newer client has already

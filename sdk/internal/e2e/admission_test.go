@@ -331,7 +331,7 @@ func TestAdmission_FollowsTheConfigFile(t *testing.T) {
 	configuration := cluster.Object("validatingwebhookconfigurations", cluster.Namespace+".kopf.dev")
 	expect := func(url, lost string) {
 		t.Helper()
-		op.WaitInspect("the way in is "+url, func(s *inspect.Snapshot) bool {
+		op.WaitInspect("the tunnel is "+url, func(s *inspect.Snapshot) bool {
 			return s.Admission != nil && s.Admission.Way == url && s.Admission.Lost == lost && s.Admission.Webhooks[0].State == inspect.WebhookInstalled
 		})
 		webhooks, _ := configuration.Get().Get("webhooks").([]any)

@@ -33,7 +33,7 @@ func (p *Page) drawWebhooks(b *render.Block) {
 func (p *Page) drawWayIn(b *render.Block) {
 	s := p.screen.State
 	way := s.Webhooks
-	l := b.Line().Skip(1).Cell(explain.Dim, "way in", 8)
+	l := b.Line().Skip(1).Cell(explain.Dim, "tunnel", 8)
 	switch {
 	case s.WayInLost() != "":
 		b.End(l.Put(explain.Err, "✗ lost").Put(explain.Dim, ", being opened again; nothing is reviewed until then"))
