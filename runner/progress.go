@@ -11,7 +11,7 @@ import (
 // Progress follows the states of a session or an attachment, and reports whether the newest code has handled the
 // applied objects, and all other known objects. The zero value is ready to use. It is not safe for concurrent use.
 type Progress struct {
-	application time.Time // of the objects that are being followed
+	application time.Time // time of the application whose objects are followed
 	settling    *settlement.Settling
 	state       *State
 }
@@ -31,8 +31,8 @@ func (p *Progress) Note(s *State) {
 	}
 }
 
-// Unsettled returns what is not settled yet in the last state, and what has failed permanently or is never going to be
-// handled.
+// Unsettled returns the objects of the last state that are not settled yet, and the objects that failed permanently
+// or will never be handled.
 func (p *Progress) Unsettled(now time.Time) (pending, failed []settlement.Unsettled) {
 	if p.state == nil {
 		return []settlement.Unsettled{{What: "nothing is known of the operator yet"}}, nil
@@ -48,7 +48,7 @@ func (p *Progress) Unsettled(now time.Time) (pending, failed []settlement.Unsett
 	return union(applied.Pending, all.Pending), union(applied.Failed, all.Failed)
 }
 
-// union appends what is new.
+// union appends the new elements.
 func union(list, more []settlement.Unsettled) []settlement.Unsettled {
 	for _, u := range more {
 		if !slices.Contains(list, u) {

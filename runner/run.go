@@ -106,7 +106,7 @@ type headless struct {
 	waiting []string              // the kinds of the objects that wait for the operator
 	whole   bool                  // these objects are applied, too
 	began   time.Time             // the operator, or else Run
-	last    settlement.Settlement // with UntilSettled
+	last    settlement.Settlement // last result, with UntilSettled
 
 	interrupted bool // a signal was forwarded to the operator
 }
