@@ -15,6 +15,10 @@ import (
 // shorter. The screen must show them exactly.
 func TestScreen_ShowsWhatTheRendererDraws(t *testing.T) {
 	const w, h = 40, 12
+	frames := 500
+	if testing.Short() {
+		frames = 150
+	}
 	for _, term := range []string{"xterm-256color", "xterm-kitty", "linux"} {
 		random := rand.New(rand.NewPCG(1, 2))
 		s := newScreen(w, h)
@@ -24,7 +28,7 @@ func TestScreen_ShowsWhatTheRendererDraws(t *testing.T) {
 		renderer.SetScrollOptim(true)
 		renderer.Erase()
 		lines := slices.Repeat([]string{""}, h)
-		for frame := range 500 {
+		for frame := range frames {
 			lines = changedLines(random, lines, w)
 			buffer := uv.NewScreenBuffer(w, h)
 			uv.NewStyledString(strings.Join(lines, "\n")).Draw(buffer, buffer.Bounds())

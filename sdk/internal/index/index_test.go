@@ -108,7 +108,11 @@ func TestIndex_GetReturnsCopy(t *testing.T) {
 
 // TestIndex_MatchesModelAfterRandomSteps compares an index with a plain map after random steps.
 func TestIndex_MatchesModelAfterRandomSteps(t *testing.T) {
-	for seed := range uint64(50) {
+	seeds := uint64(50)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 0))
 		x, model := New[string, int](), map[Object]map[string]int{}
 		for range 300 {

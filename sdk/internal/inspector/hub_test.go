@@ -289,7 +289,11 @@ func TestReplica_EqualsHub(t *testing.T) {
 	var replica inspect.Replica
 	var given []*inspect.Snapshot // with deep copies, to see that they stay what they were
 	var copies []*inspect.Snapshot
-	for n := range 5000 {
+	steps := 5000
+	if testing.Short() {
+		steps = 1500
+	}
+	for n := range steps {
 		switch id := random.IntN(60); random.IntN(7) {
 		case 0, 1:
 			h.PutObject(object(id, fmt.Sprint(n)))

@@ -27,10 +27,17 @@ type enginePackage struct {
 	types *types.Package
 }
 
+// loadedEngine is set by the first test that loads the package; the tests run one after the other.
+var loadedEngine *enginePackage
+
 func loadEngine(t *testing.T) *enginePackage {
 	t.Helper()
+	if loadedEngine != nil {
+		return loadedEngine
+	}
 	exports := map[string]string{}
-	for _, pair := range golist(t, "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", enginePath) {
+	// With the flag of the other tests, nothing is compiled twice.
+	for _, pair := range golist(t, "-race", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", enginePath) {
 		path, file, _ := strings.Cut(pair, "=")
 		exports[path] = file
 	}
@@ -54,6 +61,7 @@ func loadEngine(t *testing.T) *enginePackage {
 		t.Fatal(err)
 	}
 	p.types = checked
+	loadedEngine = p
 	return p
 }
 

@@ -153,13 +153,17 @@ func TestSharing_StatsCountLeases(t *testing.T) {
 }
 
 func TestSharing_NeverTwoInOneShard(t *testing.T) {
-	for seed := range uint64(2) {
+	seeds, steps := uint64(2), 100
+	if testing.Short() {
+		seeds, steps = 1, 30
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrowd(t, seed)
 			for range 4 {
 				c.join(sixteen)
 			}
-			for range 100 {
+			for range steps {
 				time.Sleep(time.Duration(c.random.Int64N(int64(8 * time.Second))))
 				names := slices.Sorted(maps.Keys(c.members))
 				who := names[c.random.IntN(len(names))]
