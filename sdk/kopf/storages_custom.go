@@ -88,7 +88,7 @@ type customProgress struct {
 	cycleBinding
 }
 
-// BindProgress implements engine.ProgressBinder.
+// BindProgress implements state.ProgressBinder.
 func (s customProgress) BindProgress(ctx context.Context, object *object.Object) state.ProgressStorage {
 	return customProgress{s.custom, boundTo(ctx, object)}
 }
@@ -139,7 +139,7 @@ type customDiffBase struct {
 	cycleBinding
 }
 
-// BindDiffBase implements engine.DiffBaseBinder.
+// BindDiffBase implements state.DiffBaseBinder.
 func (s customDiffBase) BindDiffBase(ctx context.Context, object *object.Object) state.DiffBaseStorage {
 	return customDiffBase{s.custom, boundTo(ctx, object)}
 }

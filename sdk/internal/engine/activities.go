@@ -146,14 +146,3 @@ func resultsOf(family handlers.Family, all []*activity) (map[string]any, error) 
 	}
 	return results, nil
 }
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

@@ -196,7 +196,7 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 			return nil
 		}
 		sent := unsent
-		result, err := d.deps.sendPatch(ctx, res, version, sent, d.mayBeReplaced(task), logger, nil)
+		result, err := sendPatch(ctx, d.deps, res, version, sent, d.mayBeReplaced(task), logger, nil)
 		patched, _ := result.Object.(*object.Object)
 		if patched != nil {
 			task.Wrote(patched)

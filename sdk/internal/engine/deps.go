@@ -113,3 +113,14 @@ func (d *deps) hidesIndex(id string) bool {
 		return h.Family == handlers.Index && h.ID == id && redact.MayBeSecret(&h.Selector)
 	})
 }
+
+// newIndices makes the indices that the handlers fill.
+func newIndices(registry *handlers.Registry) *index.Indices {
+	indices := new(index.Indices)
+	for _, h := range registry.All() {
+		if h.Family == handlers.Index {
+			indices.Ensure(h.ID, h.NewIndex)
+		}
+	}
+	return indices
+}

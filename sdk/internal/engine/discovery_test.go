@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -38,9 +39,9 @@ func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 	n := newNamespaces(nil, newWakeup())
 	p := newPauses(s.deps, n.changed)
 	d := newDiscovery(s.deps, s, nil, n, newPeerings(s.deps, p, "me", false, s.memories.newTerm))
-	i := &intents{deps: s.deps, pauses: p}
-	i.pause()
-	if reason := i.resume(); reason != "" { // before the discovery has seen the pause
+	request := pauseKey{kind: inspect.PauseRequest}
+	p.add(request, inspect.Pause{})
+	if _, reason := p.remove(request); reason != "" { // before the discovery has seen the pause
 		t.Error(reason)
 	}
 	d.adjustStreams(t.Context())

@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // followAnswer returns when the object is handled next, after its patches were sent: at once if the patches have made a
@@ -71,7 +72,7 @@ func (c *cycle) handles(answer *object.Object) bool {
 func (c *cycle) leavesNothing(answer *object.Object) bool {
 	set := c.served.handlers
 	switch {
-	case set.Has(handlers.Watching), set.Has(handlers.Spawning), bindsDiffBase(c.deps.settings.DiffBase):
+	case set.Has(handlers.Watching), set.Has(handlers.Spawning), state.BindsDiffBase(c.deps.settings.DiffBase):
 		return false // they need each version; a user's storage may look at all of it
 	case !c.writes.finished, c.sent.answer != answer, c.record.behind, c.deleted(), c.object.Deleting, c.memory.retry.Load() != nil,
 		!c.memory.outbox.empty(), len(c.served.extraFields) > 0, !set.NeedsEssence(handlers.Changing):

@@ -41,7 +41,7 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 		object: version(t, `{"metadata":{"resourceVersion":"1"},"spec":{"f":1}}`),
 		sent:   sent{answer: version(t, `{"metadata":{"annotations":{"mark":"x"},"resourceVersion":"2"},"spec":{"f":1},"status":{"fn":"done"}}`)},
 	}
-	c.writes.own.Set(annotation("mark"), "x")
+	c.writes.own.Set(own("mark"), "x")
 	return c
 }
 

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"fmt"
-	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -69,19 +67,5 @@ func TestGraves_NewestAreRemembered(t *testing.T) {
 	}
 	if late("") {
 		t.Error("an object without a uid is remembered by its name")
-	}
-}
-
-func TestProcessor_LateEventMakesNoMemory(t *testing.T) {
-	p := &processor{deps: &deps{state: &runState{}, now: time.Now, logger: slog.New(slog.DiscardHandler), settings: &Settings{}}, memories: &memories{}, resources: podsOnly{}}
-	old := object.Stub("v1", "Pod", "ns", "x", "uid", "6")
-	key := queue.KeyOf("pods", old)
-	p.deps.graves.bury("pods", "uid", "7")
-	// As a daemon requeues its object that ends at the same time as the object is forgotten.
-	if next := p.process(t.Context(), &queue.Batch{Key: key, Newest: watch.Event{Type: watch.Modified, Object: old}}); next != nil {
-		t.Errorf("next is %v", next)
-	}
-	if p.memories.find(key) != nil {
-		t.Error("the object is remembered")
 	}
 }

@@ -3,8 +3,6 @@ package engine
 import (
 	"slices"
 	"testing"
-
-	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 func TestHotLoop_SameFieldAgainAndAgain(t *testing.T) {
@@ -25,20 +23,5 @@ func TestHotLoop_SameFieldAgainAndAgain(t *testing.T) {
 	l.follow()
 	if l.note([]string{"spec.b"}, alarmRounds) || l.rounds != 0 {
 		t.Errorf("another field continues the loop: %+v", l)
-	}
-}
-
-func TestTouches_FieldsAndTheirParts(t *testing.T) {
-	merge := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"own/progress": nil}}, "status": map[string]any{"kopf": map[string]any{"progress": "x"}}}
-	for path, want := range map[string]bool{
-		"metadata.annotations.own/progress": true, "metadata.annotations.other": false, "metadata.annotations": true, "status.kopf.progress.deep": true, "spec": false,
-	} {
-		p, err := object.ParsePath(path)
-		if path == "metadata.annotations.own/progress" {
-			p, err = object.Path{"metadata", "annotations", "own/progress"}, nil
-		}
-		if err != nil || touches(merge, p) != want {
-			t.Errorf("%s: %v, %v", path, !want, err)
-		}
 	}
 }

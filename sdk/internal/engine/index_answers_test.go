@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -12,14 +13,14 @@ func TestIndexedAnswers_KnowOlderEvents(t *testing.T) {
 		known bool
 		next  bool // the event of version 7 after it is known
 	}{
-		"older":                 {watch.Event{Type: watch.Modified, Object: stub("6")}, true, true},
-		"the same":              {watch.Event{Type: watch.Modified, Object: stub("7")}, true, false},
-		"newer":                 {watch.Event{Type: watch.Modified, Object: stub("8")}, false, false},
-		"opaque":                {watch.Event{Type: watch.Modified, Object: stub("a")}, false, false},
-		"gone":                  {watch.Event{Type: watch.Deleted, Object: stub("6")}, false, false},
-		"listed before":         {watch.Event{Type: watch.Listed, Object: stub("6"), Complete: 6}, true, true},
-		"listed without the 7":  {watch.Event{Type: watch.Listed, Object: stub("6"), Complete: 9}, false, false},
-		"of another generation": {watch.Event{Type: watch.Added, Object: stub("9")}, false, false},
+		"older":                 {watch.Event{Type: watch.Modified, Object: numbered("6")}, true, true},
+		"the same":              {watch.Event{Type: watch.Modified, Object: numbered("7")}, true, false},
+		"newer":                 {watch.Event{Type: watch.Modified, Object: numbered("8")}, false, false},
+		"opaque":                {watch.Event{Type: watch.Modified, Object: numbered("a")}, false, false},
+		"gone":                  {watch.Event{Type: watch.Deleted, Object: numbered("6")}, false, false},
+		"listed before":         {watch.Event{Type: watch.Listed, Object: numbered("6"), Complete: 6}, true, true},
+		"listed without the 7":  {watch.Event{Type: watch.Listed, Object: numbered("6"), Complete: 9}, false, false},
+		"of another generation": {watch.Event{Type: watch.Added, Object: numbered("9")}, false, false},
 	} {
 		a := indexedAnswers{}
 		a.begin("x")
@@ -30,7 +31,7 @@ func TestIndexedAnswers_KnowOlderEvents(t *testing.T) {
 		if got := a.knows("x", test.event); got != test.known {
 			t.Errorf("%s: known is %t", name, got)
 		}
-		if got := a.knows("x", watch.Event{Type: watch.Modified, Object: stub("7")}); got != test.next {
+		if got := a.knows("x", watch.Event{Type: watch.Modified, Object: numbered("7")}); got != test.next {
 			t.Errorf("%s: its own event is known after that: %t", name, got)
 		}
 		if len(a) > 0 {
@@ -45,7 +46,7 @@ func TestIndexedAnswers_DeletedObjectIsNotIndexed(t *testing.T) {
 		t.Error("it is not being handled")
 	}
 	a.begin("x")
-	a.knows("x", watch.Event{Type: watch.Deleted, Object: stub("6")})
+	a.knows("x", watch.Event{Type: watch.Deleted, Object: numbered("6")})
 	if a.accept("x", "7") {
 		t.Error("it was deleted meanwhile")
 	}
@@ -58,12 +59,12 @@ func TestIndexedAnswers_NextPatchOfTheSameCycleIsIndexed(t *testing.T) {
 	a := indexedAnswers{}
 	a.begin("x")
 	a.accept("x", "7")
-	a.knows("x", watch.Event{Type: watch.Modified, Object: stub("7")})
+	a.knows("x", watch.Event{Type: watch.Modified, Object: numbered("7")})
 	if !a.accept("x", "9") {
 		t.Error("the event of the first one has ended it")
 	}
 	a.end("x")
-	if !a.knows("x", watch.Event{Type: watch.Modified, Object: stub("8")}) {
+	if !a.knows("x", watch.Event{Type: watch.Modified, Object: numbered("8")}) {
 		t.Error("an older event is indexed")
 	}
 }
@@ -72,7 +73,7 @@ func TestIndexedAnswers_NewerVersionOfTheStreamStays(t *testing.T) {
 	a := indexedAnswers{}
 	a.begin("x")
 	for _, version := range []string{"7", "8"} {
-		if a.knows("x", watch.Event{Type: watch.Modified, Object: stub(version)}) {
+		if a.knows("x", watch.Event{Type: watch.Modified, Object: numbered(version)}) {
 			t.Errorf("the event of version %s is not indexed", version)
 		}
 	}
@@ -87,4 +88,8 @@ func TestIndexedAnswers_NewerVersionOfTheStreamStays(t *testing.T) {
 	if !a.accept("x", "10") {
 		t.Error("a version from before the cycle counts")
 	}
+}
+
+func numbered(version string) *object.Object {
+	return object.Stub("v1", "Pod", "ns", "x", "uid", version)
 }

@@ -234,8 +234,8 @@ func anyIndex(string) bool { return true }
 func TestIndexFailures_CountedUntilSuccess(t *testing.T) {
 	f, began := indexFailures{}, time.Unix(1000, 0)
 	delay := time.Minute
-	f.record("x", handlers.Outcome{Err: errBoom, Delay: &delay}, began, began)
-	f.record("x", handlers.Outcome{Err: errBoom, Delay: &delay}, began.Add(delay), began.Add(delay))
+	f.record("x", handlers.Outcome{Err: errIndexing, Delay: &delay}, began, began)
+	f.record("x", handlers.Outcome{Err: errIndexing, Delay: &delay}, began.Add(delay), began.Add(delay))
 	if got := f["x"]; got.Retries != 2 || !got.Started.Equal(began) || !got.Until.Equal(began.Add(2*delay)) {
 		t.Errorf("%+v", got)
 	}
@@ -248,9 +248,9 @@ func TestIndexFailures_CountedUntilSuccess(t *testing.T) {
 func TestIndexFailures_ExcludeForDelayOrPermanently(t *testing.T) {
 	f, now := indexFailures{}, time.Unix(1000, 0)
 	delay := time.Minute
-	f.record("delayed", handlers.Outcome{Err: errBoom, Delay: &delay}, now, now)
-	f.record("at once", handlers.Outcome{Err: errBoom, Delay: new(time.Duration)}, now, now)
-	f.record("permanently", handlers.Outcome{Err: errBoom, Final: true}, now, now)
+	f.record("delayed", handlers.Outcome{Err: errIndexing, Delay: &delay}, now, now)
+	f.record("at once", handlers.Outcome{Err: errIndexing, Delay: new(time.Duration)}, now, now)
+	f.record("permanently", handlers.Outcome{Err: errIndexing, Final: true}, now, now)
 	for id, want := range map[string][2]bool{
 		"delayed": {true, false}, "at once": {false, false}, "permanently": {true, true}, "unknown": {false, false},
 	} {
@@ -268,8 +268,8 @@ func TestIndexFailures_ExcludeForDelayOrPermanently(t *testing.T) {
 
 func TestIndexFailures_NothingDueWithoutDelay(t *testing.T) {
 	f, now := indexFailures{}, time.Unix(1000, 0)
-	f.record("x", handlers.Outcome{Err: errBoom}, now, now)
-	f.record("y", handlers.Outcome{Err: errBoom, Final: true}, now, now)
+	f.record("x", handlers.Outcome{Err: errIndexing}, now, now)
+	f.record("y", handlers.Outcome{Err: errIndexing, Final: true}, now, now)
 	if due, waiting := f.next(anyIndex); waiting {
 		t.Errorf("due at %v", due)
 	}

@@ -42,17 +42,6 @@ func newIndexer(d *deps, m *memories, i *invoker, scope resources.Scope) *indexe
 	return &indexer{deps: d, memories: m, invoker: i, scope: scope, failures: map[string]*failedObject{}}
 }
 
-// newIndices makes the indices that the handlers fill.
-func newIndices(registry *handlers.Registry) *index.Indices {
-	indices := new(index.Indices)
-	for _, h := range registry.All() {
-		if h.Family == handlers.Index {
-			indices.Ensure(h.ID, h.NewIndex)
-		}
-	}
-	return indices
-}
-
 // start starts indexing when a stream starts. The definition of the resource may have changed since
 // the last one.
 func (x *indexer) start(ctx context.Context, res *servedResource) {

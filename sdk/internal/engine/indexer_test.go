@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -21,8 +22,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-var pods = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
-
 // indexerOf returns an indexer of pods with indexing functions by the IDs of their indices.
 func indexerOf(t testing.TB, log *bytes.Buffer, hs ...*handlers.Handler) (*indexer, *index.Index[string, string]) {
 	t.Helper()
@@ -36,48 +35,18 @@ func indexerOf(t testing.TB, log *bytes.Buffer, hs ...*handlers.Handler) (*index
 		h.NewIndex = func() index.Container { return index.New[string, string]() }
 		registry.Add(h)
 	}
-	d := testDeps(t, registry, slog.New(slog.NewTextHandler(log, nil)))
+	d := bareDeps(t, registry, slog.New(slog.NewTextHandler(log, nil)))
 	x := newIndexer(d, &memories{}, newInvoker(d.now, d.sink, 0), resources.Scope{Resource: pods.Key()})
 	x.start(t.Context(), newServedResource(registry, &pods, false))
 	return x, d.indices.Find(hs[0].ID).(*index.Index[string, string])
 }
-
-// testDeps returns what indexers and streams need without a cluster.
-func testDeps(t testing.TB, registry *handlers.Registry, logger *slog.Logger) *deps {
-	t.Helper()
-	sink := &observe.Sink{}
-	sink.Subscribe(observe.NewLogLines(t.Context(), logger, false))
-	return &deps{
-		registry: registry, settings: &Settings{DefaultBackoff: time.Minute}, now: time.Now, logger: logger,
-		newMemo: func() any { return new([3]uintptr) }, indices: newIndices(registry), state: &runState{},
-		background: t.Context(), sink: sink, recorders: observe.NewRecorders(time.Now),
-	}
-}
-
-func pod(kind, name, version string) watch.Event {
-	return watch.Event{Type: kind, Object: object.Stub("v1", "Pod", "default", name, "uid-"+name, version)}
-}
-
-// byVersion indexes the names of objects by their versions.
-func byVersion(_ context.Context, call *handlers.Call) (any, error) {
-	o := call.Cause.Object
-	return map[string]string{o.ResourceVersion: o.Name}, nil
-}
-
-// later is a temporary error.
-type later struct{ delay time.Duration }
-
-func (later) Error() string                      { return "later" }
-func (e later) KopfDelay() (time.Duration, bool) { return e.delay, true }
-
-var _ handlers.Temporary = later{}
 
 func TestIndexer_PanicIsLoggedAndIgnored(t *testing.T) {
 	log := &bytes.Buffer{}
 	fails := false
 	x, index := indexerOf(t, log, &handlers.Handler{ID: "x", Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 		if fails {
-			panic(errBoom)
+			panic(errIndexing)
 		}
 		return byVersion(ctx, call)
 	}})
@@ -267,3 +236,5 @@ func objects(tb testing.TB, n int) []watch.Event {
 	}
 	return events
 }
+
+var errIndexing = errors.New("boom")

@@ -141,14 +141,14 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref, handler string)
 		return "the operator is still starting"
 	}
 	res := streams.served(ref.Resource)
-	memory := i.memories.find(queue.Key{Resource: ref.Resource, Object: ref.UID})
-	if res == nil || memory == nil {
+	known := i.memories.find(queue.Key{Resource: ref.Resource, Object: ref.UID})
+	if res == nil || known == nil {
 		return ref.Name + " is unknown to the operator"
 	}
 	if handler != "" && !hasHandler(res, handler) {
 		return fmt.Sprintf("there is no handler %q for %s", handler, ref.Name)
 	}
-	if memory.flags.paused.Load() {
+	if known.flags.paused.Load() {
 		return ref.Name + " is paused by its annotation " + state.PausedAnnotation
 	}
 	object, err := i.deps.newestVersion(ctx, res.resource, ref.Namespace, ref.Name, ref.UID)
@@ -158,7 +158,7 @@ func (i *intents) retryNow(ctx context.Context, ref inspect.Ref, handler string)
 	case object == nil:
 		return ref.Name + " was deleted"
 	}
-	memory.retryNow(newRetryRequest(handler))
+	known.retryNow(newRetryRequest(handler))
 	i.deps.queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: object})
 	return ""
 }
@@ -247,8 +247,8 @@ func (i *intents) retryAll(in inspect.Intent) (reason string) {
 	default:
 		return "this operator does not know how to retry " + in.Value
 	}
-	for key, memory := range i.memories.all() {
-		if memory.flags.failed.Load() != nil || memory.daemonFailed() {
+	for key, known := range i.memories.all() {
+		if known.flags.failed.Load() != nil || known.daemonFailed() {
 			i.deps.retries.add(retryJob{key: key, handler: in.Handler})
 		}
 	}
@@ -261,25 +261,25 @@ const retryPatience = time.Minute
 // retryFailed calls the failed handlers of an object again, and waits until they were called. It does
 // nothing if there are none by now.
 func (i *intents) retryFailed(ctx context.Context, job retryJob) error {
-	streams, memory := i.streams.Load(), i.memories.find(job.key)
-	if streams == nil || memory == nil {
+	streams, known := i.streams.Load(), i.memories.find(job.key)
+	if streams == nil || known == nil {
 		return nil
 	}
-	res, failed := streams.served(job.key.Resource), memory.flags.failed.Load()
-	if res == nil || failed == nil && !memory.daemonFailed() {
+	res, failed := streams.served(job.key.Resource), known.flags.failed.Load()
+	if res == nil || failed == nil && !known.daemonFailed() {
 		return nil
 	}
 	request := newRetryRequest(job.handler)
 	if failed == nil {
-		memory.retryNow(request)
-		i.deps.queue.Again(job.key.Resource, watch.Event{Type: watch.Modified, Object: memory.group.Load().Live()})
+		known.retryNow(request)
+		i.deps.queue.Again(job.key.Resource, watch.Event{Type: watch.Modified, Object: known.group.Load().Live()})
 		return nil
 	}
 	object, err := i.deps.newestVersion(ctx, res.resource, failed.namespace, failed.name, job.key.Object)
 	if err != nil || object == nil {
 		return err
 	}
-	memory.retryNow(request)
+	known.retryNow(request)
 	i.deps.queue.Again(job.key.Resource, watch.Event{Type: watch.Modified, Object: object})
 	patience := time.NewTimer(retryPatience)
 	defer patience.Stop()

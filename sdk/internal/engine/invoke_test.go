@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -140,4 +141,20 @@ func TestInvoker_LimitsHandlersThatRunAtTheSameTime(t *testing.T) {
 			t.Errorf("order: %v", order)
 		}
 	})
+}
+
+func TestInvoker_NoFamilyBeginsPastFence(t *testing.T) {
+	families := []handlers.Family{handlers.Create, handlers.Update, handlers.Resume, handlers.Event, handlers.Timer, handlers.Daemon}
+	for _, family := range families {
+		for name, shut := range map[string]func(*fence.Guard){"draining": (*fence.Guard).Drain, "lapsed": (*fence.Guard).Drop} {
+			var guard fence.Guard
+			shut(&guard)
+			called := false
+			i := newInvoker(time.Now, &observe.Sink{}, 0)
+			a := newTestAttempt(family, func(context.Context) (any, error) { called = true; return nil, nil })
+			if _, counts := i.try(fence.With(t.Context(), &guard), a); counts || called {
+				t.Errorf("%v, %s: called %t, counts %t", family, name, called, counts)
+			}
+		}
+	}
 }

@@ -137,7 +137,11 @@ func TestLedger_KnowsWhichObjectsVanish(t *testing.T) {
 		`{"finalizers":["others"]}`:                        false,
 		`{"deletionGracePeriodSeconds":30}`:                false,
 	} {
-		if got := vanishes(version(t, `{"metadata":`+metadata+`}`)); got != want {
+		obj, err := object.Parse([]byte(`{"metadata":`+metadata+`}`), object.ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := vanishes(obj); got != want {
 			t.Errorf("%s: %t", metadata, got)
 		}
 	}

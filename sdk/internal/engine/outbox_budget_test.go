@@ -20,7 +20,7 @@ type fullObject struct {
 	tree            map[string]any
 	patch, ownPatch *patch.Patch
 	outbox          outbox
-	memory          memory
+	warned          map[string]bool
 	logged          bytes.Buffer
 }
 
@@ -28,7 +28,7 @@ func newFullObject(left int) *fullObject {
 	blob := strings.Repeat("x", patch.MaxAnnotationsSize-len("blob")-left)
 	return &fullObject{
 		tree:  map[string]any{"metadata": map[string]any{"annotations": map[string]any{"blob": blob}}},
-		patch: patch.NewPatch(), ownPatch: patch.NewPatch(),
+		patch: patch.NewPatch(), ownPatch: patch.NewPatch(), warned: map[string]bool{},
 	}
 }
 
@@ -36,7 +36,8 @@ func newFullObject(left int) *fullObject {
 func (f *fullObject) fit() {
 	f.patch.Append(f.ownPatch)
 	f.outbox.held = &writes{own: f.ownPatch}
-	f.outbox.fit(&target{tree: f.tree, logger: slog.New(slog.NewTextHandler(&f.logged, nil)), warnOnce: f.memory.flags.warnOnce}, f.patch)
+	warnOnce := func(kind string) bool { first := !f.warned[kind]; f.warned[kind] = true; return first }
+	f.outbox.fit(&target{tree: f.tree, logger: slog.New(slog.NewTextHandler(&f.logged, nil)), warnOnce: warnOnce}, f.patch)
 }
 
 func TestOutboxBudget_WritesAnnotationsThatFit(t *testing.T) {

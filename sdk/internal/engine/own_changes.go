@@ -37,10 +37,10 @@ func (r *reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *ob
 	}
 	settings, failures := r.deps.settings, r.deps.failures
 	forgotten := patch.NewPatch()
-	if state.ForgetLastHandled(bindDiffBase(ctx, settings.DiffBase, obj), tree, forgotten) == nil {
+	if state.ForgetLastHandled(state.BindDiffBase(ctx, settings.DiffBase, obj), tree, forgotten) == nil {
 		tree = patch.Merged(tree, forgotten.Tree())
 	} // else the fields of this storage count as foreign
-	tree = failures.Clear(bindProgress(ctx, settings.Progress, obj).Clear(tree))
+	tree = failures.Clear(state.BindProgress(ctx, settings.Progress, obj).Clear(tree))
 	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
 		tree = object.Without(tree, object.Path{"metadata", field})
 	}

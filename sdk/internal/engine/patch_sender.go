@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -37,7 +36,7 @@ type requester struct {
 // sendPatch sends a patch of an object in as few requests as possible. If it is guarded, the first attempt
 // at the status is too, so that another object of the same name does not get it. Requests without an answer
 // are reported for the subject, if there is one.
-func (d *deps) sendPatch(ctx context.Context, res *resources.Resource, obj *object.Object, p *patch.Patch, guarded bool, logger *slog.Logger, subject *observe.Subject) (result patch.Result, err error) {
+func sendPatch(ctx context.Context, d *deps, res *resources.Resource, obj *object.Object, p *patch.Patch, guarded bool, logger *slog.Logger, subject *observe.Subject) (result patch.Result, err error) {
 	defer recoverPanic(&err)
 	r := &requester{deps: d, ctx: ctx, resource: res, object: obj, newest: obj, guarded: guarded, logger: logger, subject: subject}
 	result, err = p.Send(obj, res.HasSubresource("status"), patch.Requests{Send: r.send, Landed: r.landed})
@@ -233,21 +232,6 @@ func (r *requester) versionAfter(version string) (*object.Object, error) {
 			return frame.Object, nil
 		}
 	}
-}
-
-// newestVersion lists the newest version of an object; nil if it does not exist anymore, which is remembered.
-// Operators need no permission to get single objects.
-func (d *deps) newestVersion(ctx context.Context, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
-	list, err := d.client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(list.Items, func(o *object.Object) bool { return o.UID == uid })
-	if i < 0 {
-		d.graves.bury(res.Key(), uid, list.ResourceVersion)
-		return nil, nil
-	}
-	return list.Items[i], nil
 }
 
 // checkPinnedVersion rejects a merge patch for a version of the object that cannot exist. The API server

@@ -112,8 +112,12 @@ func TestPeeringObject_PeerThatCameBackIsNotCleaned(t *testing.T) {
 		place:   &peeringPlace{objects: map[meetingPoint]presence{}},
 	}
 	see := func(n int, lastSeen time.Time) {
-		o.see(version(t, fmt.Sprintf(`{"metadata":{"uid":"u","resourceVersion":"%d"},"status":{"peer":{"priority":-1,"lifetime":60,"lastseen":%q}}}`,
-			n, object.FormatTime(lastSeen))), false)
+		seen, err := object.Parse(fmt.Appendf(nil, `{"metadata":{"uid":"u","resourceVersion":"%d"},"status":{"peer":{"priority":-1,"lifetime":60,"lastseen":%q}}}`,
+			n, object.FormatTime(lastSeen)), object.ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.see(seen, false)
 	}
 	see(1, time.Now().Add(-time.Hour))
 	if diff := cmp.Diff([]string{"peer"}, o.dead); diff != "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -219,8 +220,8 @@ func TestReviews_UnknownHandlerFailsTheCall(t *testing.T) {
 
 func TestReviews_WaitForIndices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := testStreams(t, admissionHandlers(doing("check", func(context.Context, *handlers.Call) error { return nil })), noProcessing)
-		r := newReviews(t.Context(), s.deps, s.memories, newInvoker(s.deps.now, s.deps.sink, 0), false)
+		d := bareDeps(t, admissionHandlers(doing("check", func(context.Context, *handlers.Call) error { return nil })), slog.New(slog.DiscardHandler))
+		r := newReviews(t.Context(), d, &memories{}, newInvoker(d.now, d.sink, 0), false)
 		if w := ask(t, r, "/check?timeout=1s", reviewOf("CREATE", "")); w.Code != http.StatusServiceUnavailable {
 			t.Errorf("before the start: %d", w.Code)
 		}
@@ -237,22 +238,22 @@ func TestReviews_WaitForIndices(t *testing.T) {
 
 func TestReviews_MemosAreThoseOfRememberedObjects(t *testing.T) {
 	var seen []any
-	s := testStreams(t, admissionHandlers(doing("check", func(_ context.Context, call *handlers.Call) error {
+	d, all := bareDeps(t, admissionHandlers(doing("check", func(_ context.Context, call *handlers.Call) error {
 		seen = append(seen, call.Memo)
 		return nil
-	})), noProcessing)
-	r := newReviews(t.Context(), s.deps, s.memories, newInvoker(s.deps.now, s.deps.sink, 0), false)
+	})), slog.New(slog.DiscardHandler)), &memories{}
+	r := newReviews(t.Context(), d, all, newInvoker(d.now, d.sink, 0), false)
 	r.serve([]resources.Resource{kex})
 	r.begin()
 	key := queue.Key{Resource: kex.Key(), Object: "uid-x"}
-	memo := s.memories.recall(key, "ns", false, s.deps.newMemo).memo
+	memo := all.recall(key, "ns", false, d.newMemo).memo
 	for _, operation := range []string{"CREATE", "UPDATE", "DELETE"} {
 		answerOf(t, ask(t, r, "/check", reviewOf(operation, "")))
 	}
-	s.memories.forget(key)
+	all.forget(key)
 	answerOf(t, ask(t, r, "/check", reviewOf("UPDATE", "")))
-	if seen[0] == memo || seen[1] != memo || seen[2] != memo || seen[3] == memo || len(s.memories.all()) != 0 {
-		t.Errorf("the memo %p of the object; seen %v; %d objects are remembered", memo, seen, len(s.memories.all()))
+	if seen[0] == memo || seen[1] != memo || seen[2] != memo || seen[3] == memo || len(all.all()) != 0 {
+		t.Errorf("the memo %p of the object; seen %v; %d objects are remembered", memo, seen, len(all.all()))
 	}
 }
 
@@ -277,13 +278,8 @@ func TestReviews_ReplaysAreDryRuns(t *testing.T) {
 	r.deps.sink.Subscribe(&listener)
 	answerOf(t, ask(t, r, "/inject", reviewOf("CREATE", "")))
 	first := listener.reviews[0]
-	i := &intents{deps: r.deps}
-	if reply := i.handle(t.Context(), inspect.Intent{Kind: inspect.IntentReplay, Value: first.ID}); reply.OK {
-		t.Error("a review is replayed before the operator has started")
-	}
-	i.admission.Store(&admissionControl{reviews: r})
-	if reply := i.handle(t.Context(), inspect.Intent{Kind: inspect.IntentReplay, Value: first.ID}); !reply.OK {
-		t.Fatal(reply.Error)
+	if reason := r.replay(first.ID); reason != "" {
+		t.Fatal(reason)
 	}
 	second := listener.reviews[1]
 	if second.Replay != first.ID || second.ID == first.ID || !second.Request.DryRun || len(dry) != 2 || dry[0] || !dry[1] {
@@ -292,8 +288,8 @@ func TestReviews_ReplaysAreDryRuns(t *testing.T) {
 	if len(second.Diff) != 1 || second.Diff[0].Path.String() != "spec.b" {
 		t.Errorf("the diff is %v", second.Diff)
 	}
-	if reply := i.handle(t.Context(), inspect.Intent{Kind: inspect.IntentReplay, Value: "nonsense"}); reply.OK || !strings.Contains(reply.Error, "nonsense") {
-		t.Errorf("%+v", reply)
+	if reason := r.replay("nonsense"); !strings.Contains(reason, "nonsense") {
+		t.Errorf("answered %q", reason)
 	}
 }
 

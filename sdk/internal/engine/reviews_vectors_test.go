@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -96,8 +97,8 @@ func recordedRegistry(called *calledIDs) *handlers.Registry {
 
 func testReviews(t testing.TB, registry *handlers.Registry, served ...resources.Resource) *reviews {
 	t.Helper()
-	s := testStreams(t, registry, noProcessing)
-	r := newReviews(t.Context(), s.deps, s.memories, newInvoker(s.deps.now, s.deps.sink, 0), true)
+	d := bareDeps(t, registry, slog.New(slog.DiscardHandler))
+	r := newReviews(t.Context(), d, &memories{}, newInvoker(d.now, d.sink, 0), true)
 	r.serve(served)
 	r.begin()
 	return r

@@ -24,13 +24,13 @@ const guardAfter = time.Second
 // write, and if that has made no newer version of the object. If the object is gone, there is
 // nothing to write, but its handlers must not be called again.
 func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
-	outbox := &c.memory.outbox
-	if outbox.held == nil {
+	box := &c.memory.outbox
+	if box.held == nil {
 		return true, nil
 	}
 	if ended := c.batch.Ended(); ended || c.deleted() {
-		outbox.held = nil
-		c.view.stored = outbox.overlay(c.view.tree)
+		box.held = nil
+		c.view.stored = box.overlay(c.view.tree)
 		return !ended, nil
 	}
 	err = c.sendOutbox(ctx, true)
@@ -39,7 +39,7 @@ func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c.view.stored = outbox.overlay(c.view.tree)
+	c.view.stored = box.overlay(c.view.tree)
 	return !changed, nil
 }
 
@@ -81,9 +81,9 @@ func (c *cycle) sendCollected(ctx context.Context, guarded bool) error {
 
 // sendOutbox sends the changes that the outbox holds.
 func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
-	outbox := &c.memory.outbox
-	sent := *outbox.held
-	err = outbox.send(&target{
+	box := &c.memory.outbox
+	sent := *box.held
+	err = box.send(&target{
 		tree: c.view.tree, statusAlone: c.served.resource.HasSubresource("status"), logger: c.subject.Logger, warnOnce: c.memory.flags.warnOnce,
 		send: func(p *patch.Patch) (remaining *patch.Patch, err error) {
 			c.sent.changed, remaining, err = c.send(ctx, p, guarded)
@@ -91,7 +91,7 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 		},
 	})
 	failed := !sent.since.IsZero()
-	switch held := outbox.held; {
+	switch held := box.held; {
 	case held != nil && err != nil:
 		if !failed {
 			held.since = c.deps.now()
@@ -115,7 +115,7 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
-	result, err := c.deps.sendPatch(ctx, c.served.resource, c.object, p, guarded, c.subject.Logger, c.subject)
+	result, err := sendPatch(ctx, c.deps, c.served.resource, c.object, p, guarded, c.subject.Logger, c.subject)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		// Even after an error: the earlier requests of the patch succeeded.

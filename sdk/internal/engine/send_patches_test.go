@@ -114,7 +114,7 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 		writes: writes{handlers: patch.NewPatch(), own: patch.NewPatch()},
 	}
 	c.writes.handlers.Set(object.Path{"spec", "wish"}, int64(1))
-	c.writes.own.Set(annotation("outcome"), "done")
+	c.writes.own.Set(own("outcome"), "done")
 	return c
 }
 
@@ -262,7 +262,7 @@ func TestApply_RejectedTransformationsAreDropped(t *testing.T) {
 func TestApply_RejectedChangesAreDroppedWithoutRoomForRecords(t *testing.T) {
 	s := &patchServer{t: t, uid: "uid", statuses: []int{413}}
 	c := newPatchCycle(t, s)
-	c.view.tree = newFullObject(0).tree
+	c.view.tree = map[string]any{"metadata": map[string]any{"annotations": map[string]any{"blob": strings.Repeat("x", patch.MaxAnnotationsSize-len("blob"))}}}
 	if err := c.sendCollected(t.Context(), false); err != nil || c.memory.outbox.held != nil || c.memory.outbox.parked["outcome"] != "done" {
 		t.Errorf("%v; the outbox has %+v", err, c.memory.outbox)
 	}
@@ -312,3 +312,6 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 		}
 	}
 }
+
+// own is the path of an annotation.
+func own(name string) object.Path { return object.Path{"metadata", "annotations", name} }

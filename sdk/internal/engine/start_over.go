@@ -66,7 +66,7 @@ func forgetting(ctx context.Context, d *deps, res *servedResource, obj *object.O
 		return nil, fmt.Errorf("decode the object: %w", err)
 	}
 	p := patch.NewPatch()
-	storage := bindProgress(ctx, d.settings.Progress, obj)
+	storage := state.BindProgress(ctx, d.settings.Progress, obj)
 	progress, err := state.ReadProgress(tree, storage, res.changing, d.now())
 	if err != nil {
 		return nil, fmt.Errorf("read the progress: %w", err)
@@ -74,7 +74,7 @@ func forgetting(ctx context.Context, d *deps, res *servedResource, obj *object.O
 	if err := progress.Purge(tree, storage, res.changing, p); err != nil {
 		return nil, fmt.Errorf("purge the progress: %w", err)
 	}
-	if err := state.ForgetLastHandled(bindDiffBase(ctx, d.settings.DiffBase, obj), tree, p); err != nil {
+	if err := state.ForgetLastHandled(state.BindDiffBase(ctx, d.settings.DiffBase, obj), tree, p); err != nil {
 		return nil, err
 	}
 	d.failures.RemoveAll(tree, p)

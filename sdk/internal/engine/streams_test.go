@@ -13,7 +13,7 @@ import (
 // testStreams returns streams without a cluster, whose queue is processed by a function.
 func testStreams(t testing.TB, registry *handlers.Registry, process func(context.Context, *queue.Batch) *queue.Next) *streams {
 	t.Helper()
-	d := testDeps(t, registry, slog.New(slog.DiscardHandler))
+	d := bareDeps(t, registry, slog.New(slog.DiscardHandler))
 	d.queue = queue.New(t.Context(), queue.Options{Process: process})
 	t.Cleanup(func() {
 		if err := d.queue.Stop(); err != nil {

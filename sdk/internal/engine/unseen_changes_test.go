@@ -21,13 +21,13 @@ type elsewhere struct{ state.ProgressStorage }
 func (elsewhere) Clear(essence map[string]any) map[string]any { return essence }
 
 func TestUnseenChange_FailuresAreNoDifference(t *testing.T) {
-	c := written(t, &handlers.Handler{ID: "annotated", Family: handlers.Update, Field: object.Path{"metadata", "annotations"}})
-	v := &view{settings: c.deps.settings, failures: state.Failures{Prefix: "kopf.zalando.org"}, progress: elsewhere{}, diffbase: wholeEssence{}}
-	first := version(t, `{"metadata":{"annotations":{"own":"x","kopf.zalando.org/failed-handler.fn":"{}"},"resourceVersion":"1"},"spec":{"f":1}}`)
+	f := newFate(t, born, &handlers.Handler{ID: "annotated", Family: handlers.Update, Field: object.Path{"metadata", "annotations"}})
+	v := &view{settings: &Settings{}, failures: state.Failures{Prefix: "kopf.zalando.org"}, progress: elsewhere{}, diffbase: wholeEssence{}}
+	first := parse(t, `{"metadata":{"annotations":{"own":"x","kopf.zalando.org/failed-handler.fn":"{}"},"resourceVersion":"1"},"spec":{"f":1}}`)
 	present := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"own": "x"}}, "spec": map[string]any{"f": 2}}
-	p := plan{cause: &handlers.Cause{Resource: c.served.resource, Reason: handlers.ReasonUpdate, Object: c.object, Tree: present, New: present}}
+	p := plan{cause: &handlers.Cause{Resource: f.served.resource, Reason: handlers.ReasonUpdate, Object: parse(t, born), Tree: present, New: present}}
 	w := recorder{
-		plan: &p, situation: &situation{served: c.served, object: c.object}, view: v,
+		plan: &p, situation: &situation{served: f.served, object: parse(t, born)}, view: v,
 		record: &record{handled: &handledStates{first: first, hashes: map[string]uint64{"annotated": 1}}},
 	}
 	_, essence, err := w.lastHandledState()

@@ -38,8 +38,8 @@ func newView(ctx context.Context, d *deps, extra []object.Path, obj *object.Obje
 	}
 	v := &view{tree: tree, stored: unwritten.overlay(tree), settings: d.settings, extra: extra, failures: d.failures, warn: warn}
 	v.rebind = func(obj *object.Object) {
-		v.progress = bindProgress(ctx, d.settings.Progress, obj)
-		v.diffbase = bindDiffBase(ctx, d.settings.DiffBase, obj)
+		v.progress = state.BindProgress(ctx, d.settings.Progress, obj)
+		v.diffbase = state.BindDiffBase(ctx, d.settings.DiffBase, obj)
 	}
 	if !unwritten.empty() {
 		obj = nil // only the tree has the unwritten records

@@ -139,7 +139,7 @@ func testWebhooks(t *testing.T, c *configurations, log io.Writer, hs ...handlers
 		t.Fatal(err)
 	}
 	t.Cleanup(given.Close)
-	d := testDeps(t, admissionHandlers(hs...), slog.New(slog.NewTextHandler(log, nil)))
+	d := bareDeps(t, admissionHandlers(hs...), slog.New(slog.NewTextHandler(log, nil)))
 	d.client = kube.NewClient(given, kube.ClientOptions{Backoffs: slices.Values(c.backoffs)})
 	d.settings.Admission.Managed = "a.dev"
 	w := newWebhooks(d, "me")

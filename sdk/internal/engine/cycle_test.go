@@ -1,0 +1,14 @@
+package engine
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestCycle_HasFewFields(t *testing.T) {
+	for of, most := range map[reflect.Type]int{reflect.TypeFor[cycle](): 15, reflect.TypeFor[memory](): 14} {
+		if n := of.NumField(); n > most {
+			t.Errorf("%s has %d fields, and may have %d: group those that change together", of, n, most)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// leftSelection reports whether an object with an event of its deletion still exists: its labels do not match
+// anymore. The event itself does not tell, since it has the last version that did match. If nobody is to
+// learn of the deletion, it is not asked for.
+func leftSelection(ctx context.Context, d *deps, res *servedResource, last *object.Object) bool {
+	if d.settings.Selection.Labels == "" || !res.narrowed() || !res.learnsOfDeletions() {
+		return false
+	}
+	newest, err := d.newestVersion(ctx, res.resource, last.Namespace, last.Name, last.UID)
+	if err != nil {
+		d.objectLogger(res.resource, last).Warn("Cannot tell whether the object was deleted or does not match the label selector anymore; assuming the latter",
+			observe.EventKey, observe.LogSelectionUnknown, "error", err)
+		return true
+	}
+	return newest != nil
+}
