@@ -6,7 +6,7 @@ import (
 	"weak"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/cycle"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
@@ -16,7 +16,7 @@ import (
 func daemonRunOf[T any](call *handlers.Call) (*DaemonRun[T], error) {
 	var d *DaemonRun[T]
 	err := daemons.OnNewStack(func() error {
-		r, task := requestOf(call.Cause, call), call.Extra.(engine.Task)
+		r, task := requestOf(call.Cause, call), call.Extra.(cycle.Task)
 		d = &DaemonRun[T]{
 			Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID,
 			Memo: r.Memo, Logger: r.Logger, Recorder: r.Recorder, Param: r.Param, Attempt: attemptOf(call),

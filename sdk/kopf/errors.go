@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
@@ -68,7 +69,7 @@ var (
 	ErrRegistration = errors.New("invalid handler registrations")
 	// ErrNoWayIn is wrapped by the error of [Operator.Run] if admission handlers are registered but the API server
 	// has no way to call them, because [AdmissionSettings].Server is nil.
-	ErrNoWayIn = engine.ErrNoWayIn
+	ErrNoWayIn = reviews.ErrNoWayIn
 	// ErrLogin is wrapped by the error of [Operator.Run] if there are no credentials, or none that
 	// the cluster accepts.
 	ErrLogin = engine.ErrLogin

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
@@ -118,7 +119,7 @@ func (o *Operator) config(settings *Settings) engine.Config {
 	}
 	return engine.Config{
 		Registry: &o.Registry.registry,
-		Settings: func() engine.Settings {
+		Settings: func() core.Settings {
 			s := o.inDevelopment(*settings).engine(o.Registry.Prefix)
 			s.Admission = o.admission.override(settings.Admission).engine(o.admission.session)
 			s.Admission.Confined = o.admission.underTest != ""

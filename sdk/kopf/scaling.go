@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
 	"github.com/kopf-dev/kopf/sdk/kopf/election"
@@ -64,7 +64,7 @@ type ScalingSettings struct {
 type elector struct{ election.Elector }
 
 // Elect implements [engine.Elector].
-func (e elector) Elect(ctx context.Context, of engine.Election) error {
+func (e elector) Elect(ctx context.Context, of core.Election) error {
 	return e.Elector.Elect(ctx, &election.Election{
 		Config: of.Config, Name: of.Name, Namespace: of.Namespace, Identity: of.Identity,
 		LeaseDuration: of.Times.Duration, RenewDeadline: of.Times.RenewDeadline, RetryPeriod: of.Times.RetryPeriod,
@@ -73,7 +73,7 @@ func (e elector) Elect(ctx context.Context, of engine.Election) error {
 }
 
 // engine copies the settings to the engine's settings.
-func (s ScalingSettings) engine(to *engine.Settings) {
+func (s ScalingSettings) engine(to *core.Settings) {
 	to.Selection.Labels = s.LabelSelector
 	if s.Shards != 0 {
 		to.Selection.Division = shards.Division{Shards: s.Shards, Key: shards.ByUID}
@@ -81,7 +81,7 @@ func (s ScalingSettings) engine(to *engine.Settings) {
 			to.Selection.Division.Key = shards.ByNamespace
 		}
 	}
-	to.Lease = engine.Lease{
+	to.Lease = core.Lease{
 		Namespace: s.LeaseNamespace, Name: s.LeaseName, Identity: s.Identity,
 		Times: leases.Times{Duration: s.LeaseDuration, RenewDeadline: s.RenewDeadline, RetryPeriod: s.RetryPeriod},
 	}

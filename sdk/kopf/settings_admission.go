@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
@@ -43,8 +43,8 @@ func (f *admissionFlags) override(s AdmissionSettings) AdmissionSettings {
 }
 
 // engine converts the settings for the engine.
-func (s AdmissionSettings) engine(session string) engine.Admission {
-	a := engine.Admission{Managed: s.Managed, Session: session, ReviewOwn: s.ReviewOwn}
+func (s AdmissionSettings) engine(session string) core.Admission {
+	a := core.Admission{Managed: s.Managed, Session: session, ReviewOwn: s.ReviewOwn}
 	if server := s.Server; server != nil {
 		a.Serve = func(ctx context.Context, logger *slog.Logger, reviews http.Handler, announce func(admission.ClientConfig)) error {
 			return loggingTo(logger, server).Serve(ctx, reviews, func(c webhook.ClientConfig) { announce(clientConfigOf(c)) })

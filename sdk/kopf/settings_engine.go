@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -50,9 +50,9 @@ func (s Settings) withDefaults() Settings {
 }
 
 // engine converts the settings for the engine. The prefix is Registry.Prefix.
-func (s Settings) engine(prefix string) engine.Settings {
+func (s Settings) engine(prefix string) core.Settings {
 	s = s.withDefaults()
-	settings := engine.Settings{
+	settings := core.Settings{
 		ServerTimeout:     s.Watching.ServerTimeout,
 		ClientTimeout:     s.Watching.ClientTimeout,
 		InactivityTimeout: s.Watching.InactivityTimeout,
@@ -68,7 +68,7 @@ func (s Settings) engine(prefix string) engine.Settings {
 		Lifecycle:      engineLifecycle(s.Execution.Lifecycle),
 		MaxWorkers:     s.Execution.MaxWorkers,
 
-		Posting: engine.Posting{
+		Posting: core.Posting{
 			Disabled:   s.Posting.Disabled,
 			Loggers:    s.Posting.Loggers,
 			Level:      s.Posting.Level,
@@ -94,7 +94,7 @@ func (s Settings) engine(prefix string) engine.Settings {
 		},
 
 		Admission: s.Admission.engine(""),
-		Peering: engine.Peering{
+		Peering: core.Peering{
 			Name:        s.Peering.Name,
 			Priority:    s.Peering.Priority,
 			Lifetime:    s.Peering.Lifetime,

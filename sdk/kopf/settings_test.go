@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
-	"github.com/kopf-dev/kopf/sdk/internal/engine"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -44,17 +44,17 @@ func TestSettings_DefaultsMatchComments(t *testing.T) {
 		t.Errorf("daemons are cancelled because of %v", cause)
 	}
 	got.Background.Cause = nil
-	want := engine.Settings{
+	want := core.Settings{
 		InactivityTimeout: 70 * time.Second, ReconnectBackoff: 100 * time.Millisecond,
 		ExitTimeout:    2 * time.Second,
 		ExitingTimeout: 10 * time.Minute,
 		DefaultBackoff: time.Minute,
-		Posting:        engine.Posting{Component: "kopf", Instance: "dev", NamePrefix: "kopf-event-"},
+		Posting:        core.Posting{Component: "kopf", Instance: "dev", NamePrefix: "kopf-event-"},
 		RequestTimeout: time.Minute, ConnectTimeout: 30 * time.Second, AnswerTimeout: 30 * time.Second,
 		Finalizer: "kopf.zalando.org/KopfFinalizerMarker", ConsistencyTimeout: 5 * time.Second,
 		Background: daemons.Settings{Polling: time.Minute, InstantExit: 10 * time.Millisecond},
-		Peering:    engine.Peering{Name: "default", Lifetime: time.Minute},
-		Lease:      engine.Lease{Times: leases.Times{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}},
+		Peering:    core.Peering{Name: "default", Lifetime: time.Minute},
+		Lease:      core.Lease{Times: leases.Times{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}},
 		Progress:   got.Progress, DiffBase: got.DiffBase,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -160,7 +160,7 @@ func set(t *testing.T, v reflect.Value) {
 }
 
 // describe returns a description of settings, for comparisons.
-func describe(e engine.Settings) string {
+func describe(e core.Settings) string {
 	delays := func(seq func(func(time.Duration) bool)) any {
 		if seq == nil {
 			return nil
@@ -174,7 +174,7 @@ func describe(e engine.Settings) string {
 	metered += fmt.Sprint(e.Admission.Serve != nil)
 	e.Meter, e.Admission.Serve = nil, nil
 	e.ErrorDelays, e.ErrorBackoffs, e.Lifecycle, e.Progress, e.DiffBase = nil, nil, nil, nil, nil
-	return strings.Join([]string{cmp.Diff(e, engine.Settings{}), cmp.Diff(chosen, nil), cmp.Diff(errors, nil), cmp.Diff(backoffs, nil), storages, metered}, "\n")
+	return strings.Join([]string{cmp.Diff(e, core.Settings{}), cmp.Diff(chosen, nil), cmp.Diff(errors, nil), cmp.Diff(backoffs, nil), storages, metered}, "\n")
 }
 
 func TestSettings_NegativeDurationsMeanNone(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -46,9 +48,9 @@ func (e *ActivityError) Unwrap() []error {
 type activities struct {
 	logger   *slog.Logger
 	now      func() time.Time
-	settings func() *Settings // may change while startup handlers run
-	memo     any              // shared by all these handlers
-	extra    any              // the public settings, for startup handlers
+	settings func() *core.Settings // may change while startup handlers run
+	memo     any                   // shared by all these handlers
+	extra    any                   // the public settings, for startup handlers
 
 	sink      *observe.Sink
 	recorders *observe.Recorders
@@ -68,7 +70,7 @@ type activity struct {
 // [ActivityError].
 func (a *activities) run(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
 	logger := a.logger.With(observe.NameKey, "kopf.activities."+loggerName(family))
-	invoker := newInvoker(a.now, a.sink, 0)
+	invoker := call.NewInvoker(a.now, a.sink, 0)
 	all := make([]*activity, len(hs))
 	for i, h := range hs {
 		all[i] = &activity{handler: h, started: a.now(), due: a.now()}
@@ -89,7 +91,7 @@ func (a *activities) run(ctx context.Context, family handlers.Family, hs []*hand
 		if next.IsZero() {
 			return resultsOf(family, all)
 		}
-		if err := sleep(ctx, next.Sub(a.now())); err != nil {
+		if err := core.Sleep(ctx, next.Sub(a.now())); err != nil {
 			return nil, err
 		}
 	}
@@ -104,19 +106,19 @@ func loggerName(family handlers.Family) string {
 }
 
 // attempt attempts a handler once.
-func (a *activities) attempt(ctx context.Context, i *invoker, one *activity, logger *slog.Logger) {
-	attempt := &attempt{
-		call: &handlers.Call{
+func (a *activities) attempt(ctx context.Context, i *call.Invoker, one *activity, logger *slog.Logger) {
+	attempt := &call.Attempt{
+		Call: &handlers.Call{
 			Handler: one.handler, Memo: a.memo, Extra: a.extra, Logger: logger.With(observe.HandlerKey, one.handler.ID),
 			Recorder: a.recorders.For(),
 		},
-		subject: &observe.Subject{Logger: logger},
-		retries: one.retries, started: one.started, backoff: a.settings().DefaultBackoff,
+		Subject: &observe.Subject{Logger: logger},
+		Retries: one.retries, Started: one.started, Backoff: a.settings().DefaultBackoff,
 	}
 	if one.handler.Family == handlers.Cleanup {
-		attempt.grace = max(a.settings().ExitTimeout, time.Millisecond) // nothing may hold up the end
+		attempt.Grace = max(a.settings().ExitTimeout, time.Millisecond) // nothing may hold up the end
 	}
-	out, ok := i.try(ctx, attempt)
+	out, ok := i.Try(ctx, attempt)
 	if !ok {
 		return // the operator stops, and the outcome does not matter
 	}
@@ -124,9 +126,9 @@ func (a *activities) attempt(ctx context.Context, i *invoker, one *activity, log
 		observe.Tell(a.sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
 	}
 	one.retries++
-	one.out, one.due = out, attempt.ended
+	one.out, one.due = out, attempt.Ended
 	if out.Delay != nil {
-		one.due = attempt.ended.Add(*out.Delay)
+		one.due = attempt.Ended.Add(*out.Delay)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -44,9 +45,9 @@ func newTestOperator(t *testing.T, registry *handlers.Registry) (*operator, *byt
 		},
 	}))
 	o := newOperator(t.Context(), Config{
-		Registry: registry, Settings: func() Settings { return Settings{DefaultBackoff: time.Minute} }, Logger: log,
-	}, newIndices(registry))
-	o.deps.sink.Subscribe(observe.NewLogLines(t.Context(), log, false))
+		Registry: registry, Settings: func() core.Settings { return core.Settings{DefaultBackoff: time.Minute} }, Logger: log,
+	}, core.NewIndices(registry))
+	o.deps.Sink.Subscribe(observe.NewLogLines(t.Context(), log, false))
 	t.Cleanup(o.stopBackground)
 	return o, &text
 }
@@ -216,7 +217,7 @@ func TestCleanup_HandlersHaveOwnTimeouts(t *testing.T) {
 		o, _ := newTestOperator(t, registry)
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		o.deps.background = stopped // all else has stopped
+		o.deps.Background = stopped // all else has stopped
 		if err := o.cleanup(); !errors.Is(err, handlers.ErrTimeout) || time.Since(began) != 5*time.Second || !done {
 			t.Error(err, time.Since(began), done)
 		}

@@ -6,15 +6,16 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // Config configures an operator.
 type Config struct {
 	Registry   *handlers.Registry
-	Settings   func() Settings // called again after the startup handlers, which may change them
-	Namespaces []string        // patterns; none for the whole cluster
-	REST       *rest.Config    // how to connect to the cluster; nil if there are logins
+	Settings   func() core.Settings // called again after the startup handlers, which may change them
+	Namespaces []string             // patterns; none for the whole cluster
+	REST       *rest.Config         // how to connect to the cluster; nil if there are logins
 	Logins     []*handlers.Handler
 	Logger     *slog.Logger
 	Dev        bool          // in development: say which operators act beside this one

@@ -2,17 +2,19 @@ package engine
 
 import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // Describe describes an operator without a cluster: what it needs if the cluster has the resources.
 func Describe(config Config, known []inspect.APIResource) (inspect.Description, error) {
 	settings := config.Settings()
-	if err := settings.check(config.Registry); err != nil {
+	if err := settings.Check(config.Registry); err != nil {
 		return inspect.Description{}, err
 	}
 	p := permissions{
-		registry: config.Registry, settings: &settings, namespaces: newNamespaces(config.Namespaces, newWakeup()),
+		registry: config.Registry, settings: &settings, namespaces: serving.NewNamespaces(config.Namespaces, core.NewWakeup()),
 		inspected: config.Inspector != "",
 	}
 	for _, r := range known {

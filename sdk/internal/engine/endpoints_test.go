@@ -30,7 +30,7 @@ func TestEndpoints_SameAddressSharesPort(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 	o, text := newTestOperator(t, nil)
-	stop, err := all.serve(t.Context(), o.deps.logger)
+	stop, err := all.serve(t.Context(), o.deps.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestEndpoints_SameAddressSharesPort(t *testing.T) {
 		t.Error(code)
 	}
 	busy := endpoints{address: {"/": say("")}}
-	if _, err := busy.serve(t.Context(), o.deps.logger); err == nil || !strings.Contains(err.Error(), "serve http://"+address) {
+	if _, err := busy.serve(t.Context(), o.deps.Logger); err == nil || !strings.Contains(err.Error(), "serve http://"+address) {
 		t.Error(err)
 	}
 }
@@ -75,7 +75,7 @@ func fetch(t *testing.T, method, url string) (int, string) {
 
 func TestEndpoints_InvalidURLPreventsStart(t *testing.T) {
 	o, _ := newTestOperator(t, &handlers.Registry{})
-	o.deps.settings.Liveness = "https://0.0.0.0:8080/healthz"
+	o.deps.Settings.Liveness = "https://0.0.0.0:8080/healthz"
 	if err := o.work(t.Context(), t.Context(), nil); !errors.Is(err, ErrEndpoint) {
 		t.Error(err)
 	}
@@ -83,7 +83,7 @@ func TestEndpoints_InvalidURLPreventsStart(t *testing.T) {
 
 func TestEndpoints_ClosedWhenOperatorStops(t *testing.T) {
 	o, text := newTestOperator(t, &handlers.Registry{})
-	o.deps.settings.Liveness = "http://127.0.0.1:0/healthz"
+	o.deps.Settings.Liveness = "http://127.0.0.1:0/healthz"
 	stop, err := o.serveEndpoints(t.Context())
 	if err != nil {
 		t.Fatal(err)

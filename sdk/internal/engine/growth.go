@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -31,7 +33,7 @@ type growth struct {
 	window  []usage // samples of the current window
 	lowest  []usage // of the last windows, the oldest first
 	raised  map[inspect.AlarmKind]bool
-	deps    *deps
+	deps    *core.Deps
 	measure func() usage
 
 	unused *observe.UnusedHandlers
@@ -49,7 +51,7 @@ func (g *growth) run(ctx context.Context) {
 		case <-ticker.C:
 			g.add(g.measure())
 			if g.ran++; g.ran == unusedAfter {
-				g.unused.Report(g.deps.logger, unusedAfter*growthInterval)
+				g.unused.Report(g.deps.Logger, unusedAfter*growthInterval)
 			}
 		}
 	}
@@ -88,17 +90,17 @@ func (g *growth) judge(kind inspect.AlarmKind, least int64, of func(usage) int64
 		g.raised = map[inspect.AlarmKind]bool{}
 	}
 	g.raised[kind] = grows
-	observe.Tell(g.deps.sink, observe.AlarmChanged{
-		Logger: g.deps.logger, Over: !grows,
-		Alarm: inspect.Alarm{Kind: kind, Since: g.deps.now(), Was: was, Is: is},
+	observe.Tell(g.deps.Sink, observe.AlarmChanged{
+		Logger: g.deps.Logger, Over: !grows,
+		Alarm: inspect.Alarm{Kind: kind, Since: g.deps.Now(), Was: was, Is: is},
 	})
 }
 
 // measureUsage returns what the process uses now.
-func measureUsage(m *memories) usage {
+func measureUsage(m *memory.Memories) usage {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/sched/goroutines:goroutines"}}
 	metrics.Read(samples)
 	return usage{
-		bytes: int64(samples[0].Value.Uint64()), goroutines: int64(samples[1].Value.Uint64()), objects: len(m.all()),
+		bytes: int64(samples[0].Value.Uint64()), goroutines: int64(samples[1].Value.Uint64()), objects: len(m.All()),
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -25,7 +27,7 @@ func newGrowth(measure func() usage) (*growth, *alarmRecorder, *bytes.Buffer) {
 	sink, logger := &observe.Sink{}, slog.New(slog.NewTextHandler(log, nil))
 	sink.Subscribe(recorder)
 	return &growth{
-		deps: &deps{sink: sink, logger: logger, now: time.Now}, measure: measure, unused: observe.NewUnusedHandlers(sink, &handlers.Registry{}),
+		deps: &core.Deps{Sink: sink, Logger: logger, Now: time.Now}, measure: measure, unused: observe.NewUnusedHandlers(sink, &handlers.Registry{}),
 	}, recorder, log
 }
 
@@ -74,7 +76,7 @@ func TestGrowth_AlarmEndsWithTheGrowth(t *testing.T) {
 // A real leak of goroutines in a process that is measured.
 func TestGrowth_FindsRealLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ms memories
+		var ms memory.Memories
 		ended := make(chan struct{})
 		defer close(ended)
 		g, recorder, _ := newGrowth(func() usage { return measureUsage(&ms) })

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -26,7 +27,7 @@ type health struct {
 	activities *activities
 	handlers   []*handlers.Handler
 	ctx        context.Context // of the probes, which continue if a client disconnects
-	running    userCalls
+	running    call.UserCalls
 
 	mu      sync.Mutex
 	results []byte
@@ -77,7 +78,7 @@ func (h *health) get(ctx context.Context) ([]byte, error) {
 	if p == nil {
 		p = &probe{done: make(chan struct{})}
 		h.current = p
-		h.running.start(func() { h.run(p) })
+		h.running.Start(func() { h.run(p) })
 	}
 	h.mu.Unlock()
 	select {
@@ -108,7 +109,7 @@ func (h *health) run(p *probe) {
 func (h *health) wait(timeout time.Duration, logger *slog.Logger) {
 	h.mu.Lock()   // a probe that was requested in time has started
 	h.mu.Unlock() //nolint:staticcheck // there is nothing else to do
-	h.running.wait(timeout, func() {
+	h.running.Wait(timeout, func() {
 		logger.Warn("A probe ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 }

@@ -111,7 +111,7 @@ func TestHealth_HangingProbeIsAbandoned(t *testing.T) {
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		askHealth(impatient, h)
-		h.wait(2*time.Second, o.deps.logger)
+		h.wait(2*time.Second, o.deps.Logger)
 		if !strings.Contains(text.String(), "A probe ignores") {
 			t.Error(text)
 		}
@@ -132,5 +132,5 @@ func TestHealth_NoProbeStartsAfterStop(t *testing.T) {
 	if code, body := askHealth(t.Context(), h); code != 500 || body != "context canceled" {
 		t.Errorf("%d %s", code, body)
 	}
-	h.wait(0, o.deps.logger)
+	h.wait(0, o.deps.Logger)
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
@@ -58,7 +59,7 @@ func TestLogins_NoCredentialsStopOperator(t *testing.T) {
 			cleaned := false
 			registry.Add(handlerOf(handlers.Cleanup, "c", func(context.Context, int) (any, error) { cleaned = true; return nil, nil }))
 			err := Run(t.Context(), Config{
-				Registry: registry, Settings: func() Settings { return Settings{} }, Logins: registry.Activities(handlers.Login),
+				Registry: registry, Settings: func() core.Settings { return core.Settings{} }, Logins: registry.Activities(handlers.Login),
 				Logger: slog.New(slog.DiscardHandler), OnLogins: func(*Logins) {},
 			})
 			if !errors.Is(err, ErrLogin) || !cleaned {

@@ -1,26 +1,28 @@
 package engine
 
 import (
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // meterState returns what the operator is doing at the moment.
-func meterState(d *deps, memories *memories, poster *observe.Poster) observe.MeterState {
-	queue := d.queue.Stats()
+func meterState(d *core.Deps, memories *memory.Memories, poster *observe.Poster) observe.MeterState {
+	queue := d.Queue.Stats()
 	s := observe.MeterState{
-		Objects: memories.onlyIndexed(),
-		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: d.state.paused.Load(),
-		ShardsAcquired: int(d.leases.shards.Acquired.Load()), ShardsReleased: int(d.leases.shards.Released.Load()),
-		ShardsLost: int(d.leases.shards.Lost.Load()),
-		Leads:      d.leases.leads.Load(), TimesElected: int(d.leases.elected.Load()), LeasesLost: int(d.leases.lost.Load()),
+		Objects: memories.OnlyIndexed(),
+		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: d.State.Paused.Load(),
+		ShardsAcquired: int(d.Leases.Shards.Acquired.Load()), ShardsReleased: int(d.Leases.Shards.Released.Load()),
+		ShardsLost: int(d.Leases.Shards.Lost.Load()),
+		Leads:      d.Leases.Leads.Load(), TimesElected: int(d.Leases.Elected.Load()), LeasesLost: int(d.Leases.Lost.Load()),
 	}
-	if d.shards != nil {
-		s.Shards = d.shards.own.Load().Len()
+	if d.Shards != nil {
+		s.Shards = d.Shards.Own.Load().Len()
 	}
-	for _, m := range memories.all() {
+	for _, m := range memories.All() {
 		s.Objects++
-		group := m.group.Load()
+		group := m.Group.Load()
 		if group == nil {
 			continue
 		}

@@ -1,3 +1,5 @@
+// Package engine runs an operator: it watches the resources that handlers are registered for, detects
+// what happened to each object, calls the handlers, and patches the object with what they came to.
 package engine
 
 import (
@@ -14,6 +16,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/cycle"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/intents"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/replicas"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/inspector"
@@ -26,15 +37,15 @@ import (
 // operator is a running operator.
 type operator struct {
 	config   Config
-	settings atomic.Pointer[Settings] // replaced once the startup handlers have changed them
-	deps     *deps
-	memories memories
+	settings atomic.Pointer[core.Settings] // replaced once the startup handlers have changed them
+	deps     *core.Deps
+	memories memory.Memories
 
 	activities *activities
 	logins     *Logins            // nil if the credentials are given
 	given      *kube.ConfigSource // nil if there are logins
-	intents    *intents
-	pauses     *pauses
+	intents    *intents.Intents
+	pauses     *peers.Pauses
 	fail       func(error) // stops the operator, which returns the error
 
 	backlog *observe.Backlog // keeps events for the metrics until the startup is over
@@ -42,14 +53,14 @@ type operator struct {
 	unused  *observe.UnusedHandlers
 	poster  *observe.Poster // nil if no Kubernetes events are posted
 
-	admission      *admissionControl // nil if there are no admission handlers
-	streams        *streams
-	discovery      *discovery
-	peerings       *peerings
-	detached       *detachedDaemons
+	admission      *reviews.AdmissionControl // nil if there are no admission handlers
+	streams        *serving.Streams
+	discovery      *serving.Discovery
+	peerings       *peers.Peerings
+	detached       *memory.DetachedDaemons
 	stopBackground context.CancelFunc
 	stopped        atomic.Pointer[time.Time] // when the operator was asked to stop; nil before
-	changed        wakeup                    // wakes up the discovery
+	changed        core.Wakeup               // wakes up the discovery
 }
 
 // Run runs an operator until the context ends, which is not an error.
@@ -58,18 +69,18 @@ func Run(ctx context.Context, config Config) error {
 		return nil // nothing has started, and nothing must be cleaned up
 	}
 	settings := config.Settings()
-	if err := settings.check(config.Registry); err != nil {
+	if err := settings.Check(config.Registry); err != nil {
 		return err
 	}
-	indices := newIndices(config.Registry)
+	indices := core.NewIndices(config.Registry)
 	ctx = index.With(ctx, indices) // for all handlers
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	o := newOperator(ctx, config, indices)
 	defer o.stopBackground()
 	exitAfterTimeout(ctx, func() time.Duration { return o.settings.Load().ExitingTimeout }, config.Exit)
-	context.AfterFunc(ctx, func() { o.stopped.Store(new(o.deps.now())) })
-	o.intents.stop = func() { stop(nil) }
+	context.AfterFunc(ctx, func() { o.stopped.Store(new(o.deps.Now())) })
+	o.intents.Stop = func() { stop(nil) }
 	o.fail = stop
 	hub := o.startReporting(ctx)
 
@@ -84,7 +95,7 @@ func Run(ctx context.Context, config Config) error {
 	if hub != nil {
 		wg.Go(func() {
 			if err := inspector.Serve(serving, config.Inspector, hub); err != nil {
-				o.deps.logger.Error("Cannot serve the inspector; choose another address",
+				o.deps.Logger.Error("Cannot serve the inspector; choose another address",
 					observe.EventKey, observe.LogEndpointFailed, "address", config.Inspector, "error", err)
 			}
 		})
@@ -100,26 +111,26 @@ func Run(ctx context.Context, config Config) error {
 
 // newOperator returns an operator that stops when the context ends.
 func newOperator(ctx context.Context, config Config, indices *index.Indices) *operator {
-	o := &operator{config: config, changed: newWakeup(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
+	o := &operator{config: config, changed: core.NewWakeup(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
 	settings := config.Settings()
 	o.settings.Store(&settings)
 	now := config.Now
 	if now == nil {
 		now = time.Now
 	}
-	o.deps = &deps{
-		registry: config.Registry, settings: &settings, logger: config.Logger, now: now, indices: indices,
-		newMemo: config.NewMemo, state: &runState{}, leases: &leaseStats{}, stopping: ctx.Done(),
-		sink: &observe.Sink{}, recorders: observe.NewRecorders(now),
+	o.deps = &core.Deps{
+		Registry: config.Registry, Settings: &settings, Logger: config.Logger, Now: now, Indices: indices,
+		NewMemo: config.NewMemo, State: &core.RunState{}, Leases: &core.LeaseStats{}, Stopping: ctx.Done(),
+		Sink: &observe.Sink{}, Recorders: observe.NewRecorders(now),
 	}
-	o.deps.background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
-	o.detached = &detachedDaemons{background: o.deps.background, sink: o.deps.sink}
-	o.pauses = newPauses(o.deps, o.changed)
-	o.intents = &intents{deps: o.deps, memories: &o.memories, pauses: o.pauses}
-	o.deps.retries = newRetries(ctx, func() *slog.Logger { return o.deps.logger }, o.intents.retryFailed)
+	o.deps.Background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
+	o.detached = &memory.DetachedDaemons{Background: o.deps.Background, Sink: o.deps.Sink}
+	o.pauses = peers.NewPauses(o.deps, o.changed)
+	o.intents = &intents.Intents{Deps: o.deps, Memories: &o.memories, Pauses: o.pauses}
+	o.deps.Retries = core.NewRetries(ctx, func() *slog.Logger { return o.deps.Logger }, o.intents.RetryFailed)
 	o.activities = &activities{
 		logger: config.Logger, now: now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
-		sink: o.deps.sink, recorders: o.deps.recorders,
+		sink: o.deps.Sink, recorders: o.deps.Recorders,
 	}
 	return o
 }
@@ -131,24 +142,24 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	var hub *inspector.Hub
 	if o.config.Inspector != "" {
 		hub = inspector.NewHub(inspector.HubOptions{
-			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.handle(ctx, in) },
+			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.Handle(ctx, in) },
 			Index: func(query inspector.IndexQuery) (inspect.IndexPage, bool) {
-				return observe.IndexPage(d.indices, query, d.hidesIndex(query.ID))
+				return observe.IndexPage(d.Indices, query, d.HidesIndex(query.ID))
 			},
-			Cluster: &clusterReader{deps: d, streams: &o.intents.streams},
+			Cluster: &intents.ClusterReader{Deps: d, Streams: &o.intents.Streams},
 		})
-		hub.CountRequests(d.now())
-		d.logger = slog.New(observe.InspectorLogHandler(d.logger.Handler(), hub))
-		o.activities.logger = d.logger
+		hub.CountRequests(d.Now())
+		d.Logger = slog.New(observe.InspectorLogHandler(d.Logger.Handler(), hub))
+		o.activities.logger = d.Logger
 	}
-	d.sink.Subscribe(observe.NewLogLines(ctx, d.logger, o.config.Traffic))
-	d.sink.Subscribe(o.backlog)
-	d.sink.Subscribe(observe.NewLongRetries())
-	o.unused = observe.NewUnusedHandlers(d.sink, d.registry)
+	d.Sink.Subscribe(observe.NewLogLines(ctx, d.Logger, o.config.Traffic))
+	d.Sink.Subscribe(o.backlog)
+	d.Sink.Subscribe(observe.NewLongRetries())
+	o.unused = observe.NewUnusedHandlers(d.Sink, d.Registry)
 	if hub != nil {
-		d.sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
-			Hub: hub, Registry: d.registry, Indices: d.indices, Namespaces: o.config.Namespaces, Started: d.now(),
-			Redaction: d.settings.Redaction, Identity: o.config.Identity, Finalizer: d.settings.Finalizer,
+		d.Sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
+			Hub: hub, Registry: d.Registry, Indices: d.Indices, Namespaces: o.config.Namespaces, Started: d.Now(),
+			Redaction: d.Settings.Redaction, Identity: o.config.Identity, Finalizer: d.Settings.Finalizer,
 		}))
 	}
 	return hub
@@ -161,7 +172,7 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		return unlessStopped(ctx, err)
 	}
 	err := unlessStopped(ctx, o.work(ctx, serving, wg))
-	o.pauses.beginStopping()
+	o.pauses.BeginStopping()
 	return errors.Join(err, o.cleanup())
 }
 
@@ -170,21 +181,21 @@ func (o *operator) startup(ctx context.Context) error {
 	hs := o.config.Registry.Activities(handlers.Startup)
 	if len(hs) == 0 {
 		o.startMetrics()
-		return checkWayIn(o.config.Registry, o.deps.settings)
+		return reviews.CheckWayIn(o.config.Registry, o.deps.Settings)
 	}
 	if _, err := o.activities.run(ctx, handlers.Startup, hs); err != nil {
 		if ctx.Err() != nil {
-			o.deps.logger.Warn("The startup handlers are only partially executed, as the operator stops.",
+			o.deps.Logger.Warn("The startup handlers are only partially executed, as the operator stops.",
 				observe.EventKey, observe.LogStartupInterrupted)
 			return err
 		}
 		return fmt.Errorf("the operator does not start: %w", err)
 	}
 	settings := o.config.Settings()
-	if err := errors.Join(settings.check(o.config.Registry), checkWayIn(o.config.Registry, &settings)); err != nil {
+	if err := errors.Join(settings.Check(o.config.Registry), reviews.CheckWayIn(o.config.Registry, &settings)); err != nil {
 		return fmt.Errorf("the operator does not start: after the startup handlers: %w", err)
 	}
-	o.deps.settings = &settings
+	o.deps.Settings = &settings
 	o.settings.Store(&settings)
 	o.startMetrics()
 	return nil
@@ -193,22 +204,22 @@ func (o *operator) startup(ctx context.Context) error {
 // startMetrics passes what happens on to the meter of the settings, from the first startup handler on.
 // It is called after the startup handlers, since they may set the meter.
 func (o *operator) startMetrics() {
-	meter := o.deps.settings.Meter
+	meter := o.deps.Settings.Meter
 	if meter == nil {
-		o.backlog.HandOver(o.deps.sink, nil)
+		o.backlog.HandOver(o.deps.Sink, nil)
 		return
 	}
 	// Not all logins that are registered are used, and others may be.
 	all := slices.DeleteFunc(slices.Clone(o.config.Registry.All()), func(h *handlers.Handler) bool { return h.Family == handlers.Login })
 	o.metrics = observe.NewMetrics(meter, append(all, o.config.Logins...))
-	o.backlog.HandOver(o.deps.sink, o.metrics)
+	o.backlog.HandOver(o.deps.Sink, o.metrics)
 }
 
 // cleanup calls the cleanup handlers. Their context ends when the operator should have exited.
 func (o *operator) cleanup() error {
-	ctx, limit := context.WithoutCancel(o.deps.background), o.deps.settings.ExitingTimeout
+	ctx, limit := context.WithoutCancel(o.deps.Background), o.deps.Settings.ExitingTimeout
 	if limit > 0 {
-		asked := o.deps.now()
+		asked := o.deps.Now()
 		if stopped := o.stopped.Load(); stopped != nil {
 			asked = *stopped
 		}
@@ -218,7 +229,7 @@ func (o *operator) cleanup() error {
 	}
 	_, err := o.activities.run(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
 	if err != nil && ctx.Err() != nil {
-		o.deps.logger.Error("The cleanup handlers are only partially executed, as they take longer than Settings.Process.ForcedExitTimeout",
+		o.deps.Logger.Error("The cleanup handlers are only partially executed, as they take longer than Settings.Process.ForcedExitTimeout",
 			observe.EventKey, observe.LogShutdownAbandoned, "timeout", limit.String())
 		return fmt.Errorf("the cleanup handlers did not end within Settings.Process.ForcedExitTimeout (%s): %w", limit, err)
 	}
@@ -229,7 +240,7 @@ func (o *operator) cleanup() error {
 // also ends the context, and is returned.
 func unlessStopped(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, ErrLogin), errors.Is(cause, errElection):
+	case errors.Is(cause, ErrLogin), errors.Is(cause, core.ErrElection):
 		return cause
 	case cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err()) || errors.Is(err, cause)):
 		return nil
@@ -274,7 +285,7 @@ func (o *operator) growth() *growth {
 // serveEndpoints serves the endpoints of the settings until stop is called.
 func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	settings := o.deps.settings
+	settings := o.deps.Settings
 	health := newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe), o.unready)
 	all := endpoints{}
 	if err := all.add(settings.Liveness, health); err != nil {
@@ -287,7 +298,7 @@ func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) 
 			return nil, fmt.Errorf("metrics: %w", err)
 		}
 	}
-	stopServing, err := all.serve(ctx, o.deps.logger)
+	stopServing, err := all.serve(ctx, o.deps.Logger)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -295,7 +306,7 @@ func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) 
 	return func() {
 		cancel()
 		stopServing()
-		health.wait(settings.ExitTimeout, o.deps.logger)
+		health.wait(settings.ExitTimeout, o.deps.Logger)
 	}, nil
 }
 
@@ -306,67 +317,67 @@ func (o *operator) connect(ctx context.Context) error {
 		return err
 	}
 	d := o.deps
-	observe.Tell(d.sink, observe.ClusterConnected{Server: server})
+	observe.Tell(d.Sink, observe.ClusterConnected{Server: server})
 	options := kube.ClientOptions{
-		RequestTimeout:    d.settings.RequestTimeout,
-		AnswerTimeout:     d.settings.AnswerTimeout,
-		Backoffs:          d.settings.ErrorBackoffs,
-		EnforceRetryAfter: d.settings.EnforceRetryAfter,
-		Logger:            d.logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
+		RequestTimeout:    d.Settings.RequestTimeout,
+		AnswerTimeout:     d.Settings.AnswerTimeout,
+		Backoffs:          d.Settings.ErrorBackoffs,
+		EnforceRetryAfter: d.Settings.EnforceRetryAfter,
+		Logger:            d.Logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
 	}
 	refused := &refusals{deps: d}
 	options.Observe = func(call kube.Call) {
 		refused.observe(call)
-		observe.Tell(d.sink, observe.RequestEnded{Call: call})
+		observe.Tell(d.Sink, observe.RequestEnded{Call: call})
 	}
-	d.client = kube.NewClient(source, options)
+	d.Client = kube.NewClient(source, options)
 	o.startPosting()
-	invoker := newInvoker(d.now, d.sink, d.settings.MaxWorkers)
-	o.streams = newStreams(d, &o.memories, o.detached, invoker)
-	processor := newProcessor(d, &o.memories, o.detached, invoker, o.streams)
-	d.failures = state.FailuresBeside(d.settings.Progress)
-	d.queue = queue.New(ctx, queue.Options{
-		Process:     processor.process,
-		KeepEvents:  o.streams.keepsEvents,
-		WorkerLimit: d.settings.WorkerLimit,
-		ExitTimeout: d.settings.ExitTimeout,
+	invoker := call.NewInvoker(d.Now, d.Sink, d.Settings.MaxWorkers)
+	o.streams = serving.NewStreams(d, &o.memories, o.detached, invoker)
+	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams)
+	d.Failures = state.FailuresBeside(d.Settings.Progress)
+	d.Queue = queue.New(ctx, queue.Options{
+		Process:     processor.Process,
+		KeepEvents:  o.streams.KeepsEvents,
+		WorkerLimit: d.Settings.WorkerLimit,
+		ExitTimeout: d.Settings.ExitTimeout,
 	})
-	if division := d.settings.Selection.Division; division.Shards > 0 {
-		d.shards = newOwnShards(division, d.queue, o.changed.raise)
+	if division := d.Settings.Selection.Division; division.Shards > 0 {
+		d.Shards = core.NewOwnShards(division, d.Queue, o.changed.Raise)
 	}
-	if d.shards != nil || d.settings.LeaderElection {
-		d.running = new(runningCycles)
+	if d.Shards != nil || d.Settings.LeaderElection {
+		d.Running = new(core.RunningCycles)
 	}
-	o.intents.streams.Store(o.streams)
-	o.admission = newAdmissionControl(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
-	o.intents.admission.Store(o.admission)
+	o.intents.Streams.Store(o.streams)
+	o.admission = reviews.NewAdmissionControl(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
+	o.intents.Admission.Store(o.admission)
 	identity := o.config.Identity
-	if d.running != nil {
-		identity = d.settings.Lease.Name // all replicas are one peer, or they would pause each other
+	if d.Running != nil {
+		identity = d.Settings.Lease.Name // all replicas are one peer, or they would pause each other
 	}
-	o.peerings = newPeerings(d, o.pauses, identity, o.config.Dev, o.memories.newTerm)
-	o.peerings.handOver = o.config.HandOver
-	o.intents.peerings.Store(o.peerings)
-	o.discovery = newDiscovery(d, o.streams, o.admission, newNamespaces(o.config.Namespaces, o.changed), o.peerings)
-	d.logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
+	o.peerings = peers.NewPeerings(d, o.pauses, identity, o.config.Dev, o.memories.NewTerm)
+	o.peerings.HandOver = o.config.HandOver
+	o.intents.Peerings.Store(o.peerings)
+	o.discovery = serving.NewDiscovery(d, o.streams, o.admission, serving.NewNamespaces(o.config.Namespaces, o.changed), o.peerings)
+	d.Logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
 	return nil
 }
 
 // startPosting starts to post Kubernetes events, unless the settings disable it.
 func (o *operator) startPosting() {
-	d, settings := o.deps, o.deps.settings.Posting
+	d, settings := o.deps, o.deps.Settings.Posting
 	if !settings.Disabled {
 		o.poster = observe.NewPoster(observe.PosterOptions{
-			Client: d.client, Namespace: o.logins.defaultNamespace(),
+			Client: d.Client, Namespace: o.logins.defaultNamespace(),
 			Component: settings.Component, Instance: settings.Instance, NamePrefix: settings.NamePrefix,
-			Logger: d.logger.With(observe.NameKey, "kopf.posting"),
+			Logger: d.Logger.With(observe.NameKey, "kopf.posting"),
 		})
 	}
 	if !settings.Loggers {
-		d.sink.Subscribe(observe.OutcomeEvents{})
+		d.Sink.Subscribe(observe.OutcomeEvents{})
 	}
-	if dropped := d.recorders.Start(o.poster, settings.Level); dropped > 0 {
-		d.logger.Warn("Too many Kubernetes events were recorded before the operator could post them; dropping some",
+	if dropped := d.Recorders.Start(o.poster, settings.Level); dropped > 0 {
+		d.Logger.Warn("Too many Kubernetes events were recorded before the operator could post them; dropping some",
 			observe.EventKey, observe.LogEventsDropped, "dropped", dropped)
 	}
 }
@@ -375,7 +386,7 @@ func (o *operator) startPosting() {
 func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
 	var source kube.Source = o.logins
 	if o.logins == nil {
-		given, err := kube.NewConfigSource(o.config.REST, o.deps.settings.ConnectTimeout)
+		given, err := kube.NewConfigSource(o.config.REST, o.deps.Settings.ConnectTimeout)
 		if err != nil {
 			return nil, "", fmt.Errorf("use the configuration of the cluster: %w", err)
 		}
@@ -392,8 +403,8 @@ func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
 // stops the operator.
 func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
 	l := &Logins{
-		fail: stop, activities: o.activities, handlers: o.config.Logins, sink: o.deps.sink,
-		logger: o.deps.logger.With(observe.NameKey, "kopf.authentication"),
+		fail: stop, activities: o.activities, handlers: o.config.Logins, sink: o.deps.Sink,
+		logger: o.deps.Logger.With(observe.NameKey, "kopf.authentication"),
 	}
 	l.open(ctx)
 	return l
@@ -412,21 +423,21 @@ func (o *operator) disconnect() {
 // serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and
 // timers, and what else runs in the background.
 func (o *operator) serve(ctx context.Context) error {
-	defer o.peerings.close() // last: other operators may act from then on
-	o.streams.whenReady(o.ready)
+	defer o.peerings.Close() // last: other operators may act from then on
+	o.streams.WhenReady(o.ready)
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	o.admission.start(ctx, fail)
-	part, err := o.replica().takePart(running)
+	o.admission.Start(ctx, fail)
+	part, err := o.replica().TakePart(running)
 	if err != nil {
 		return err
 	}
-	if part.joined != nil {
-		o.discovery.joined = part.joined
+	if part.Joined != nil {
+		o.discovery.Joined = part.Joined
 	}
 	idle := true
-	defer func() { part.giveUp(idle) }()
-	err = o.discovery.run(running)
+	defer func() { part.GiveUp(idle) }()
+	err = o.discovery.Run(running)
 	if cause := context.Cause(running); ctx.Err() == nil && cause != nil {
 		err = cause // of the webhook server
 	}
@@ -434,37 +445,37 @@ func (o *operator) serve(ctx context.Context) error {
 		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
 	}
 	d := o.deps
-	o.pauses.beginStopping()
-	d.state.exit.Drain()
-	part.leave()
-	d.retries.stop()
-	o.streams.stopAll()
-	defer o.streams.onReady.wait(d.settings.ExitTimeout, func() {
-		d.logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
+	o.pauses.BeginStopping()
+	d.State.Exit.Drain()
+	part.Leave()
+	d.Retries.Stop()
+	o.streams.StopAll()
+	defer o.streams.OnReady.Wait(d.Settings.ExitTimeout, func() {
+		d.Logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 	// Daemons and handlers stop at the same time: each has the whole exit timeout.
 	var wg sync.WaitGroup
 	wg.Go(func() { stopAllDaemons(d, &o.memories, o.detached) })
-	defer o.detached.waiting.Wait()
+	defer o.detached.Waiting.Wait()
 	defer o.stopBackground()
-	wg.Go(func() { o.admission.withdraw(context.WithoutCancel(ctx)) })
-	defer o.admission.stop()
+	wg.Go(func() { o.admission.Withdraw(context.WithoutCancel(ctx)) })
+	defer o.admission.Stop()
 	defer wg.Wait()
 	var abandoned *queue.AbandonedError
-	if stopped := d.queue.Stop(); errors.As(stopped, &abandoned) {
+	if stopped := d.Queue.Stop(); errors.As(stopped, &abandoned) {
 		idle = false // others must not take the objects over before the leases have expired
-		d.logger.Warn("Some handlers ignore that the operator stops; abandoning them",
+		d.Logger.Warn("Some handlers ignore that the operator stops; abandoning them",
 			observe.EventKey, observe.LogShutdownAbandoned, "objects", len(abandoned.Keys))
 	}
 	return err
 }
 
 // replica returns the operator as one of several replicas.
-func (o *operator) replica() *replica {
-	return &replica{
-		deps: o.deps, pauses: o.pauses, fail: o.fail, defaultNamespace: o.logins.defaultNamespace(),
-		handover: &handover{deps: o.deps, memories: &o.memories, detached: o.detached, streams: o.streams},
-		restConfig: func() *rest.Config {
+func (o *operator) replica() *replicas.Replica {
+	return &replicas.Replica{
+		Deps: o.deps, Pauses: o.pauses, Fail: o.fail, DefaultNamespace: o.logins.defaultNamespace(),
+		Handover: &replicas.Handover{Deps: o.deps, Memories: &o.memories, Detached: o.detached, Streams: o.streams},
+		RestConfig: func() *rest.Config {
 			if o.logins == nil {
 				return rest.CopyConfig(o.config.REST)
 			}
@@ -475,17 +486,17 @@ func (o *operator) replica() *replica {
 
 // unready returns why the operator is not ready: a reason to keep the one that it replaces. Only webhooks are.
 func (o *operator) unready() error {
-	if len(o.deps.registry.Admission()) == 0 {
+	if len(o.deps.Registry.Admission()) == 0 {
 		return nil
 	}
-	return o.intents.admission.Load().unready()
+	return o.intents.Admission.Load().Unready()
 }
 
 // ready is called once all objects are known.
 func (o *operator) ready() {
-	o.admission.indexed()
-	o.deps.logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
-	o.pauses.becomeReady()
+	o.admission.Indexed()
+	o.deps.Logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
+	o.pauses.BecomeReady()
 	if o.config.OnReady != nil {
 		o.config.OnReady()
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -15,8 +17,8 @@ const requestsOfHandlers = "requests of the handlers themselves"
 // permissions collects what an operator does with the resources of a cluster.
 type permissions struct {
 	registry   *handlers.Registry
-	settings   *Settings
-	namespaces *namespaces
+	settings   *core.Settings
+	namespaces *serving.Namespaces
 	known      []resources.Resource
 	inspected  bool // the operator publishes its state, with the Kubernetes events of objects
 
@@ -110,7 +112,7 @@ func (p *permissions) ofRequests() {
 
 // scope returns where objects are accessed that belong to a namespace, or to none.
 func (p *permissions) scope(namespaced bool) inspect.PermissionScope {
-	if !namespaced || p.namespaces.clusterWide() || !p.namespaces.allNamed() {
+	if !namespaced || p.namespaces.ClusterWide() || !p.namespaces.AllNamed() {
 		return inspect.ScopeCluster
 	}
 	return inspect.ScopeServed

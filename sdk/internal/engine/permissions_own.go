@@ -5,6 +5,8 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -19,11 +21,11 @@ func (p *permissions) ofFramework(d *inspect.Description) {
 
 // ofDiscovery adds what the operator needs to notice new resources and namespaces.
 func (p *permissions) ofDiscovery() {
-	clusterWide := p.namespaces.clusterWide()
-	if !clusterWide && p.namespaces.allNamed() {
+	clusterWide := p.namespaces.ClusterWide()
+	if !clusterWide && p.namespaces.AllNamed() {
 		return
 	}
-	if !p.settings.ScanningDisabled && servesCustomResources(p.registry) {
+	if !p.settings.ScanningDisabled && serving.ServesCustomResources(p.registry) {
 		p.add(inspect.Permission{
 			Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"}, Scope: inspect.ScopeCluster,
 			Purpose: "the operator itself: to serve resources that are defined while it runs",
@@ -42,14 +44,14 @@ func (p *permissions) ofDiscovery() {
 	}, nil)
 }
 
-// ofPeering adds what [peerings] does, if the cluster has the resource of peering objects, or must have it. It
+// ofPeering adds what [peers.Peerings] does, if the cluster has the resource of peering objects, or must have it. It
 // returns the name of the objects.
 func (p *permissions) ofPeering() string {
 	settings := &p.settings.Peering
-	if !settings.takesPart() {
+	if !settings.TakesPart() {
 		return ""
 	}
-	namespaced := !settings.ClusterWide && !p.namespaces.clusterWide()
+	namespaced := !settings.ClusterWide && !p.namespaces.ClusterWide()
 	found := resources.Peerings(p.known, namespaced)
 	if len(found) == 0 && settings.Mandatory {
 		res := &resources.Resource{Group: "kopf.dev", Plural: resources.ClusterPeerings}
@@ -64,7 +66,7 @@ func (p *permissions) ofPeering() string {
 	return settings.Name
 }
 
-// ofPeeringObjects adds the permissions of a [peeringObject] of the resource.
+// ofPeeringObjects adds the permissions of a [peers.peeringObject] of the resource.
 func (p *permissions) ofPeeringObjects(res *resources.Resource, scope inspect.PermissionScope) {
 	p.add(inspect.Permission{
 		Group: res.Group, Resource: res.Plural, Verbs: []string{"list", "watch"}, Scope: scope,
@@ -106,7 +108,7 @@ func (p *permissions) ofReplicas() inspect.Leases {
 	return inspect.Leases{Name: lease.Name, Namespace: lease.Namespace, Shards: count}
 }
 
-// ofWebhooks adds what [webhooks] does. It returns the name of the configurations; empty if there are none.
+// ofWebhooks adds what [reviews.webhooks] does. It returns the name of the configurations; empty if there are none.
 func (p *permissions) ofWebhooks() string {
 	settings := &p.settings.Admission
 	if settings.Managed == "" {
@@ -114,14 +116,14 @@ func (p *permissions) ofWebhooks() string {
 	}
 	name := admission.ConfigurationName(settings.Managed, settings.Session)
 	found := false
-	for _, f := range admissionFamilies {
+	for _, f := range reviews.AdmissionFamilies {
 		for _, h := range p.registry.Admission() {
-			if h.Family != f.family {
+			if h.Family != f.Family {
 				continue
 			}
 			found = true
-			p.addConfiguration(h, f.family, nil, "create")
-			p.addConfiguration(h, f.family, []string{name}, "patch")
+			p.addConfiguration(h, f.Family, nil, "create")
+			p.addConfiguration(h, f.Family, []string{name}, "patch")
 		}
 	}
 	if !found {
@@ -136,7 +138,7 @@ func (p *permissions) addConfiguration(h *handlers.Handler, family handlers.Fami
 	if len(names) == 0 {
 		purpose = "the configuration of the webhooks, which is created once"
 	}
-	res := configurationResources[family]
+	res := reviews.ConfigurationResources[family]
 	p.add(inspect.Permission{
 		Group: res.Group, Resource: res.Plural, Names: slices.Clone(names), Verbs: []string{verb}, Scope: inspect.ScopeCluster, Purpose: purpose,
 	}, h)

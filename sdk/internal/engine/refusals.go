@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
 // refusals are the requests that the API server refuses because permissions are missing. It is safe for concurrent use.
 type refusals struct {
-	deps *deps
+	deps *core.Deps
 	some atomic.Bool // whether there are any, so that other requests cost next to nothing
 
 	mu     sync.Mutex
@@ -61,7 +62,7 @@ func (r *refusals) observe(call kube.Call) {
 		delete(r.open, of)
 	}
 	r.some.Store(len(r.open) > 0)
-	observe.Tell(r.deps.sink, observe.AlarmChanged{Logger: r.deps.logger, Alarm: alarm, Over: !refused, Again: r.logged[of]})
+	observe.Tell(r.deps.Sink, observe.AlarmChanged{Logger: r.deps.Logger, Alarm: alarm, Over: !refused, Again: r.logged[of]})
 	r.logged[of] = true
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -14,7 +15,7 @@ import (
 func TestRefusals_OneAlarmForEachPermission(t *testing.T) {
 	recorder, sink := &alarmRecorder{}, &observe.Sink{}
 	sink.Subscribe(recorder)
-	r := &refusals{deps: &deps{sink: sink, logger: slog.New(slog.DiscardHandler)}}
+	r := &refusals{deps: &core.Deps{Sink: sink, Logger: slog.New(slog.DiscardHandler)}}
 	pods := &resources.Resource{Version: "v1", Plural: "pods"}
 	call := func(res *resources.Resource, namespace string, status int, message string) {
 		c := kube.Call{Verb: "patch", Status: status, Resource: res, Subresource: "status", Path: "/api/v1/namespaces/" + namespace + "/pods/x/status"}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -27,26 +29,26 @@ func exitAfterTimeout(ctx context.Context, timeout func() time.Duration, exit fu
 // stopAllDaemons stops the daemons and timers of all objects. A daemon is abandoned if it runs longer
 // than the exit timeout plus its own cancellation backoff and timeout. No daemon may be started from
 // then on.
-func stopAllDaemons(d *deps, memories *memories, detached *detachedDaemons) {
+func stopAllDaemons(d *core.Deps, memories *memory.Memories, detached *memory.DetachedDaemons) {
 	// The order matters: daemons move from the memories to the detached ones.
 	var groups []*daemons.Group
-	for _, m := range memories.all() {
-		if group := m.group.Load(); group != nil {
+	for _, m := range memories.All() {
+		if group := m.Group.Load(); group != nil {
 			groups = append(groups, group)
 		}
 	}
-	groups = append(groups, detached.close()...)
+	groups = append(groups, detached.Close()...)
 	var wg sync.WaitGroup
 	for _, group := range groups {
 		if len(group.Tasks()) == 0 {
 			continue
 		}
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(d.background, d.settings.ExitTimeout+cancellationTime(group))
+			ctx, cancel := context.WithTimeout(d.Background, d.Settings.ExitTimeout+cancellationTime(group))
 			defer cancel()
 			group.Wait(ctx, daemons.OperatorExiting)
 			for _, task := range group.Tasks() {
-				d.logger.Warn(fmt.Sprintf("%s ignores that the operator stops; abandoning it", task),
+				d.Logger.Warn(fmt.Sprintf("%s ignores that the operator stops; abandoning it", task),
 					observe.EventKey, observe.LogDaemonAbandoned, "of", task.Live().String())
 			}
 		})

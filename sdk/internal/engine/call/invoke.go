@@ -1,0 +1,288 @@
+// Package call calls handlers of all families: one attempt at a time, with its limits, its outcome and its report.
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// Invoker attempts handlers. It is safe for concurrent use.
+type Invoker struct {
+	now   func() time.Time
+	sink  *observe.Sink
+	slots chan struct{} // one for each handler that runs; nil if their number is not limited
+}
+
+// NewInvoker returns an invoker of at most so many handlers at the same time. If the limit is not
+// positive, there is none.
+func NewInvoker(now func() time.Time, sink *observe.Sink, limit int) *Invoker {
+	i := &Invoker{now: now, sink: sink}
+	if limit > 0 {
+		i.slots = make(chan struct{}, limit)
+	}
+	return i
+}
+
+// Attempt is what a family of handlers hands to [Invoker.Try].
+type Attempt struct {
+	Subject *observe.Subject // whom the attempt is about
+	Call    *handlers.Call   // [Invoker.Try] adds the retry, the start and the runtime
+	Retries int              // attempts before this one
+	Started time.Time        // when the first attempt began; zero if this is the first
+	Backoff time.Duration    // after arbitrary errors, if the handler has none of its own
+	Slot    *Slot            // nil if the attempt needs none
+	Grace   time.Duration    // how long to wait after the handler's context has ended; no limit if zero
+	Task    *daemons.Task    // of a daemon or a timer, else nil
+
+	// Then runs after the handler has succeeded, as a part of the attempt. Optional.
+	Then func(ctx context.Context) error
+
+	Began, Ended time.Time // set by [Invoker.Try]
+}
+
+// Try attempts a handler once, unless its limits are exceeded: it calls the handler, decides the outcome, and emits
+// it to the sink. It returns false, and the attempt must not count, if the fence forbids to begin or the operator is
+// stopping.
+func (i *Invoker) Try(ctx context.Context, a *Attempt) (handlers.Outcome, bool) {
+	if fence.MayBegin(ctx) != nil {
+		return handlers.Outcome{}, false
+	}
+	h, limits := a.Call.Handler, a.limits()
+	exhausted, err := i.begin(a, h, limits)
+	if exhausted != nil {
+		return *exhausted, true
+	}
+	var result any
+	if err == nil {
+		result, err = i.call(ctx, a, limits)
+		err = a.Subject.Secrets.Error(err)
+	}
+	if aborted(ctx, h, err) {
+		return handlers.Outcome{}, false
+	}
+	return i.end(a, h, limits, result, err), true
+}
+
+func (a *Attempt) limits() handlers.Limits {
+	limits := a.Call.Handler.Limits()
+	if limits.Backoff == nil {
+		limits.Backoff = &a.Backoff
+	}
+	return limits
+}
+
+// begin begins the attempt. It returns an outcome if the limits of the handler are exceeded already.
+func (i *Invoker) begin(a *Attempt, h *handlers.Handler, limits handlers.Limits) (exhausted *handlers.Outcome, err error) {
+	if h.Family != handlers.Daemon {
+		return i.checkLimits(a, h, limits), nil
+	}
+	// A daemon can run for days: nothing of the beginning is left on its stack.
+	err = daemons.OnNewStack(func() error {
+		exhausted = i.checkLimits(a, h, limits)
+		return nil
+	})
+	return exhausted, err
+}
+
+func (i *Invoker) checkLimits(a *Attempt, h *handlers.Handler, limits handlers.Limits) *handlers.Outcome {
+	a.Began = i.now()
+	if a.Started.IsZero() {
+		a.Started = a.Began
+	}
+	call := a.Call
+	call.Retry, call.Started, call.Runtime = a.Retries, a.Started, a.Began.Sub(a.Started)
+	out, line, exhausted := handlers.Precheck(limits, a.Retries, call.Runtime, h.String())
+	observe.Tell(i.sink, observe.AttemptStarted{
+		Subject: a.Subject, Handler: h, Retries: a.Retries, Started: a.Started, Began: a.Began, Exhausted: exhausted,
+	})
+	if !exhausted {
+		return nil
+	}
+	a.Ended = a.Began
+	i.tellEnded(a, observe.AttemptEnded{Handler: h, Exhausted: true, Outcome: out, Line: line})
+	return &out
+}
+
+// call calls the handler, and what belongs to it. The call itself is dropped when it begins, since
+// daemons keep their attempts for long.
+func (i *Invoker) call(ctx context.Context, a *Attempt, limits handlers.Limits) (any, error) {
+	call := a.Call
+	a.Call = nil
+	h := call.Handler
+	result, err := i.callInSlot(ctx, call, a.Slot, limits, a.Grace)
+	if err == nil {
+		err = a.checkResult(h, result)
+	}
+	if err == nil && a.Then != nil {
+		err = a.Then(ctx)
+	}
+	return result, err
+}
+
+// checkResult checks a result that is to be stored on the object.
+func (a *Attempt) checkResult(h *handlers.Handler, result any) error {
+	switch group := h.Family.Group(); {
+	case result == nil || group != handlers.Changing && group != handlers.Spawning:
+		return nil
+	case a.Task != nil:
+		return checkResult(len(a.Task.Live().Raw), result)
+	default:
+		return checkResult(len(a.Subject.Object.Raw), result)
+	}
+}
+
+func (i *Invoker) callInSlot(ctx context.Context, call *handlers.Call, s *Slot, limits handlers.Limits, grace time.Duration) (any, error) {
+	if s == nil || s.held || i.slots == nil {
+		return callWithTimeout(ctx, call, limits, grace)
+	}
+	if err := i.acquire(ctx, s); err != nil {
+		return nil, err
+	}
+	defer i.release(s)
+	return callWithTimeout(ctx, call, limits, grace)
+}
+
+// callWithTimeout calls the handler with the rest of its total time, and with the time of one attempt.
+func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.Limits, grace time.Duration) (result any, err error) {
+	limited := ctx
+	if limits.Timeout != nil {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(limited, *limits.Timeout-call.Runtime, handlers.ErrTimeout)
+		defer cancel()
+	}
+	if one := call.Handler.AttemptTimeout; one != nil {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(limited, *one, handlers.ErrAttemptTimeout)
+		defer cancel()
+	}
+	defer func() {
+		// Whatever the handler made of the end of its context, it has timed out.
+		for _, limit := range []error{handlers.ErrTimeout, handlers.ErrAttemptTimeout} {
+			if err != nil && errors.Is(context.Cause(limited), limit) && !errors.Is(err, limit) {
+				err = fmt.Errorf("%w: %w", limit, err)
+			}
+		}
+	}()
+	ctx = limited
+	if grace > 0 {
+		return invokeUntilAbandoned(ctx, call, grace)
+	}
+	return invoke(ctx, call)
+}
+
+// errAbandoned is wrapped by the error of a handler that ignored the end of its context.
+var errAbandoned = errors.New("ignores that its context has ended; abandoning it")
+
+// invokeUntilAbandoned calls the handler, but does not wait for it for longer than the grace period after
+// its context has ended.
+func invokeUntilAbandoned(ctx context.Context, call *handlers.Call, grace time.Duration) (any, error) {
+	type ending struct {
+		result any
+		err    error
+	}
+	ended := make(chan ending, 1)
+	go func() {
+		result, err := invoke(ctx, call)
+		ended <- ending{result, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.result, e.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case e := <-ended:
+		return e.result, e.err
+	case <-timer.C:
+		return nil, handlers.AsPermanent(fmt.Errorf("%s %w", call.Handler, errAbandoned))
+	}
+}
+
+// invoke calls the handler in a goroutine of its own, in case the handler ends it, as FailNow of a test
+// does: the worker of the object must go on, and the attempt must count. A daemon is in one already,
+// which ends the daemon. A panic becomes an error.
+func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
+	defer func() { err = handlers.Readable(err) }()
+	if call.Handler.Family == handlers.Daemon {
+		defer core.RecoverPanic(&err)
+		return call.Handler.Invoke(ctx, call)
+	}
+	err = daemons.OnNewStack(func() (err error) {
+		result, err = call.Handler.Invoke(ctx, call)
+		return err
+	})
+	return result, err
+}
+
+// aborted reports whether the stop of the operator has interrupted an attempt, so that the next
+// operator makes it again, or whether its sub-handlers may not begin.
+func aborted(ctx context.Context, h *handlers.Handler, err error) bool {
+	switch h.Family.Group() {
+	case handlers.Changing:
+		return err != nil && (ctx.Err() != nil || errors.Is(err, core.ErrStopping))
+	case handlers.Indexing, handlers.Activities:
+		return ctx.Err() != nil
+	default:
+		return false
+	}
+}
+
+// end decides the outcome.
+func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, result any, err error) handlers.Outcome {
+	a.Ended = i.now()
+	if a.Task != nil && a.Task.Reason() != 0 && isStop(err) {
+		out, line := handlers.Outcome{Final: true}, handlers.LogLine{Level: slog.LevelDebug, Message: h.String() + " is cancelled."}
+		i.tellEnded(a, observe.AttemptEnded{Handler: h, Cancelled: true, Outcome: out, Line: line})
+		return out
+	}
+	out, line := handlers.Decide(err, result, limits, a.Retries, a.Ended.Sub(a.Started), h.String())
+	if h.Family.Group() == handlers.Admission {
+		out.Final, out.Delay = true, nil // nobody can be asked again
+		if handlers.ErrorKindOf(err) == handlers.KindAdmission {
+			line = handlers.LogLine{Level: slog.LevelInfo, Message: h.String() + " denied the request: " + handlers.ErrorText(err)}
+		}
+	}
+	i.tellEnded(a, observe.AttemptEnded{Handler: h, Outcome: out, Err: err, Line: line})
+	return out
+}
+
+// isStop reports whether a daemon or a timer returned because its context has ended.
+func isStop(err error) bool {
+	var reason daemons.Reason
+	return errors.Is(err, context.Canceled) || errors.As(err, &reason)
+}
+
+func (i *Invoker) tellEnded(a *Attempt, e observe.AttemptEnded) {
+	e.Subject, e.Retries, e.Started, e.Began, e.Took = a.Subject, a.Retries, a.Started, a.Began, a.Ended.Sub(a.Began)
+	observe.Tell(i.sink, e)
+}
+
+// Slot is the place of one object among the handlers that run at the same time. A sub-handler
+// that its parent executes runs in the parent's slot, or the parent would wait for itself.
+type Slot struct{ held bool }
+
+func (i *Invoker) acquire(ctx context.Context, s *Slot) error {
+	select {
+	case i.slots <- struct{}{}:
+		s.held = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (i *Invoker) release(s *Slot) {
+	s.held = false
+	<-i.slots
+}

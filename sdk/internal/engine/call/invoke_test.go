@@ -1,0 +1,160 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// endedAttempts is a subscriber that keeps the ends of attempts.
+type endedAttempts struct{ all []observe.AttemptEnded }
+
+func (*endedAttempts) Kinds() []observe.Kind { return []observe.Kind{observe.KindAttemptEnded} }
+
+func (e *endedAttempts) Receive(event observe.Event) {
+	e.all = append(e.all, event.(observe.AttemptEnded))
+}
+
+func newTestInvoker(limit int) (*Invoker, *endedAttempts) {
+	sink, ended := &observe.Sink{}, &endedAttempts{}
+	sink.Subscribe(ended)
+	return NewInvoker(time.Now, sink, limit), ended
+}
+
+func newTestAttempt(family handlers.Family, fn func(context.Context) (any, error)) *Attempt {
+	h := &handlers.Handler{ID: "fn", Family: family, Invoke: func(ctx context.Context, _ *handlers.Call) (any, error) { return fn(ctx) }}
+	return &Attempt{
+		Subject: &observe.Subject{Logger: slog.New(slog.DiscardHandler)}, Call: &handlers.Call{Handler: h}, Backoff: time.Minute,
+	}
+}
+
+func TestInvoker_PanicBecomesError(t *testing.T) {
+	i, ended := newTestInvoker(0)
+	out, counts := i.Try(t.Context(), newTestAttempt(handlers.Create, func(context.Context) (any, error) { panic("oh") }))
+	var panicked *handlers.PanicError
+	if !counts || out.Final || !errors.As(out.Err, &panicked) || out.Delay == nil || *out.Delay != time.Minute {
+		t.Errorf("outcome: %+v, counts: %t", out, counts)
+	}
+	if len(ended.all) != 1 || !errors.As(ended.all[0].Err, &panicked) {
+		t.Errorf("told: %+v", ended.all)
+	}
+}
+
+func TestInvoker_ExhaustedHandlerIsNotCalled(t *testing.T) {
+	i, ended := newTestInvoker(0)
+	a := newTestAttempt(handlers.Create, func(context.Context) (any, error) { t.Error("called"); return nil, nil })
+	a.Call.Handler.Retries, a.Retries, a.Started = new(3), 3, time.Now()
+	if out, counts := i.Try(t.Context(), a); !counts || !out.Final || !errors.Is(out.Err, handlers.ErrAttempts) {
+		t.Errorf("outcome: %+v, counts: %t", out, counts)
+	}
+	if len(ended.all) != 1 || !ended.all[0].Exhausted {
+		t.Errorf("told: %+v", ended.all)
+	}
+}
+
+func TestInvoker_TimeoutCountsFromFirstAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, _ := newTestInvoker(0)
+		a := newTestAttempt(handlers.Create, func(ctx context.Context) (any, error) { <-ctx.Done(); return nil, ctx.Err() })
+		a.Call.Handler.Timeout, a.Retries, a.Started = new(10*time.Second), 1, time.Now().Add(-7*time.Second)
+		began := time.Now()
+		out, _ := i.Try(t.Context(), a)
+		if took := time.Since(began); took != 3*time.Second || !out.Final || !errors.Is(out.Err, handlers.ErrTimeout) {
+			t.Errorf("after %s: %+v", took, out)
+		}
+	})
+}
+
+func TestInvoker_AttemptTimeoutIsRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, _ := newTestInvoker(0)
+		a := newTestAttempt(handlers.Create, func(ctx context.Context) (any, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		a.Call.Handler.AttemptTimeout, a.Call.Handler.Timeout = new(time.Second), new(time.Hour)
+		a.Retries, a.Started = 1, time.Now().Add(-time.Minute)
+		out, counts := i.Try(t.Context(), a)
+		if took := a.Ended.Sub(a.Began); !counts || out.Final || !errors.Is(out.Err, handlers.ErrAttemptTimeout) || took != time.Second {
+			t.Errorf("outcome: %+v, counts: %t, after %s", out, counts, took)
+		}
+	})
+}
+
+func TestInvoker_TotalTimeoutEndsBeforeTheAttemptTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, _ := newTestInvoker(0)
+		a := newTestAttempt(handlers.Create, func(ctx context.Context) (any, error) {
+			<-ctx.Done()
+			return nil, errors.New("interrupted")
+		})
+		a.Call.Handler.AttemptTimeout, a.Call.Handler.Timeout = new(time.Hour), new(2*time.Minute)
+		a.Retries, a.Started = 1, time.Now().Add(-time.Minute)
+		out, _ := i.Try(t.Context(), a)
+		if took := a.Ended.Sub(a.Began); !out.Final || !errors.Is(out.Err, handlers.ErrTimeout) || errors.Is(out.Err, handlers.ErrAttemptTimeout) || took != time.Minute {
+			t.Errorf("outcome: %+v, after %s", out, took)
+		}
+	})
+}
+
+func TestInvoker_InterruptedAttemptDoesNotCount(t *testing.T) {
+	for family, want := range map[handlers.Family]bool{
+		handlers.Create: false, handlers.Sub: false, handlers.Index: false, handlers.Startup: false, handlers.Event: true, handlers.Timer: true,
+	} {
+		i, ended := newTestInvoker(0)
+		ctx, stop := context.WithCancel(t.Context())
+		_, counts := i.Try(ctx, newTestAttempt(family, func(context.Context) (any, error) { stop(); return nil, ctx.Err() }))
+		if counts != want || len(ended.all) > 0 != want {
+			t.Errorf("%s: counts: %t, told: %v", family, counts, ended.all)
+		}
+	}
+}
+
+func TestInvoker_LimitsHandlersThatRunAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := NewInvoker(time.Now, nil, 1)
+		var order []string
+		attempt := func(name string, s *Slot) {
+			a := newTestAttempt(handlers.Create, func(context.Context) (any, error) {
+				time.Sleep(time.Second)
+				order = append(order, name)
+				return nil, nil
+			})
+			a.Slot = s
+			i.Try(t.Context(), a)
+		}
+		held := &Slot{}
+		parent := newTestAttempt(handlers.Create, func(context.Context) (any, error) { attempt("sub-handler", held); return nil, nil })
+		parent.Slot = held
+		go i.Try(t.Context(), parent)
+		synctest.Wait()
+		attempt("another object", &Slot{})
+		if want := []string{"sub-handler", "another object"}; !slices.Equal(order, want) {
+			t.Errorf("order: %v", order)
+		}
+	})
+}
+
+func TestInvoker_NoFamilyBeginsPastFence(t *testing.T) {
+	families := []handlers.Family{handlers.Create, handlers.Update, handlers.Resume, handlers.Event, handlers.Timer, handlers.Daemon}
+	for _, family := range families {
+		for name, shut := range map[string]func(*fence.Guard){"draining": (*fence.Guard).Drain, "lapsed": (*fence.Guard).Drop} {
+			var guard fence.Guard
+			shut(&guard)
+			called := false
+			i := NewInvoker(time.Now, &observe.Sink{}, 0)
+			a := newTestAttempt(family, func(context.Context) (any, error) { called = true; return nil, nil })
+			if _, counts := i.Try(fence.With(t.Context(), &guard), a); counts || called {
+				t.Errorf("%v, %s: called %t, counts %t", family, name, called, counts)
+			}
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package call
+
+import (
+	"sync"
+	"time"
+)
+
+// UserCalls are calls of user functions that run in the background.
+type UserCalls struct{ running sync.WaitGroup }
+
+// Start calls a function in a goroutine of its own.
+func (c *UserCalls) Start(call func()) { c.running.Go(call) }
+
+// Wait blocks until all calls have returned. After the timeout, it abandons them and calls
+// abandoned.
+func (c *UserCalls) Wait(timeout time.Duration, abandoned func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.running.Wait()
+	}()
+	timer := time.NewTimer(max(0, timeout))
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		abandoned()
+	}
+}

@@ -1,0 +1,121 @@
+package core
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
+)
+
+// ownShards are the shards whose objects the operator handles, of all that its replicas share. A nil value is
+// that of an operator that handles all objects. It is safe for concurrent use.
+type ownShards struct {
+	Division shards.Division
+	queue    *queue.Queue
+	changed  func() // is called when streams must be started or stopped
+
+	guards []fence.Guard // one guard per shard, by the number of the shard
+
+	mu     sync.Mutex
+	gained int // how many times shards were added
+	Own    atomic.Pointer[shards.Set]
+}
+
+// NewOwnShards returns the shards of an operator that holds none yet.
+func NewOwnShards(d shards.Division, q *queue.Queue, changed func()) *ownShards {
+	o := &ownShards{Division: d, queue: q, changed: changed, guards: make([]fence.Guard, d.Shards)}
+	for shard := range o.guards {
+		o.guards[shard].Drop()
+	}
+	o.Own.Store(new(shards.Set))
+	return o
+}
+
+// Set sets the shards. What is queued of new ones is from a time before, and outdated.
+func (o *ownShards) Set(own shards.Set) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := *o.Own.Load()
+	var added []int
+	for _, shard := range own.All() {
+		if !before.Has(shard) {
+			added = append(added, shard)
+		}
+	}
+	if len(added) > 0 {
+		fresh := shards.NewSet(added...)
+		o.queue.DropObjects(func(key queue.Key, namespace string) bool { return fresh.Has(o.OfKey(key, namespace)) })
+		o.gained++
+	}
+	o.Own.Store(&own)
+	if len(added) > 0 || own.Len() == 0 {
+		o.changed()
+	}
+}
+
+// Gains returns how many times shards were added. Streams that started before miss their objects.
+func (o *ownShards) Gains() int {
+	if o == nil {
+		return 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gained
+}
+
+// of returns the shard of an object.
+func (o *ownShards) of(obj *object.Object) int {
+	if o == nil {
+		return 0
+	}
+	return o.Division.Of(obj)
+}
+
+// Guard returns the guard of a shard.
+func (o *ownShards) Guard(shard int) *fence.Guard { return &o.guards[shard] }
+
+// actsOn reports whether the operator handles the objects of a shard.
+func (o *ownShards) actsOn(shard int) bool { return o == nil || o.Own.Load().Has(shard) }
+
+// Any reports whether the operator may handle objects of a resource.
+func (o *ownShards) Any(res *ServedResource) bool {
+	return o == nil || !res.Narrowed() || o.Own.Load().Len() > 0
+}
+
+// Owns reports whether the operator handles an object of a resource.
+func (o *ownShards) Owns(res *ServedResource, obj *object.Object) bool {
+	return o == nil || !res.Narrowed() || o.actsOn(o.Division.Of(obj))
+}
+
+// OwnsKey is [ownShards.Owns] for an object that is remembered. A resource that is not served anymore is owned.
+func (o *ownShards) OwnsKey(res *ServedResource, key queue.Key, namespace string) bool {
+	return o == nil || res == nil || !res.Narrowed() || o.actsOn(o.OfKey(key, namespace))
+}
+
+// OfKey returns the shard of an object that is remembered.
+func (o *ownShards) OfKey(key queue.Key, namespace string) int {
+	uid := key.Object
+	if strings.Contains(uid, "/") {
+		uid = "" // of an extension server that has none
+	}
+	return o.Division.Of(&object.Object{UID: uid, Namespace: namespace})
+}
+
+// Selector returns the parameter shardSelector of requests.
+func (o *ownShards) Selector() string { return o.Division.Selector(*o.Own.Load()) }
+
+// Refuses returns why the objects of a resource with these handlers cannot be shared; it is empty if they can.
+func (o *ownShards) Refuses(set *handlers.Set) string {
+	if o == nil || o.Division.Key == shards.ByNamespace || !set.Has(handlers.Indexing) {
+		return ""
+	}
+	if !set.Has(handlers.Changing) && !set.Has(handlers.Watching) && !set.Has(handlers.Spawning) {
+		return "" // each replica indexes all objects
+	}
+	return "its objects are both indexed and handled, and each replica would index only its own shards; use --shard-key=namespace, or remove the index"
+}

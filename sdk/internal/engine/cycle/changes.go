@@ -1,0 +1,126 @@
+package cycle
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// needsPlan reports whether it matters what happened to the object: to handlers, or to daemons that still run although the
+// resource has no handlers for them.
+func (c *cycle) needsPlan() bool {
+	set := c.served.Handlers
+	return set.Has(handlers.Changing) || set.Has(handlers.Spawning) || c.memory.Group.Load() != nil
+}
+
+// detect begins the plan of the cycle, and notes the failures and the finalizer in the memory.
+func (c *cycle) detect(ctx context.Context, s *plan.Situation) (err error) {
+	if c.plan, err = plan.Detect(ctx, s, c.view); err != nil {
+		return err
+	}
+	c.warnSharedState()
+	first := !c.memory.Life.FailuresRead
+	c.memory.Life.FailuresRead = true
+	former := first && len(c.plan.Failures) > 0 && c.memory.Flags.Failed.Load() == nil
+	c.noteFailed(c.plan.Failures)
+	if former && c.deps.State.RetryFormer.Load() {
+		c.deps.Retries.Add(core.RetryJob{Key: c.key()})
+	}
+	if !c.plan.Changing {
+		c.memory.TakeRetry(s.Requested) // there is nothing to retry
+	}
+	c.memory.Flags.HasFinalizer.Store(c.plan.Blocked)
+	return nil
+}
+
+// noteFailed notes whether the object has failures, for requests to retry all of them.
+func (c *cycle) noteFailed(failures []state.Failure) {
+	switch failed := c.memory.Flags.Failed.Load(); {
+	case len(failures) == 0:
+		c.memory.Flags.Failed.Store(nil)
+	case failed == nil:
+		c.memory.Flags.Failed.Store(&memory.FailedRef{Namespace: c.object.Namespace, Name: c.object.Name})
+	}
+}
+
+// decide completes the plan and reports it. Before, the daemons and timers of the object have been started and stopped.
+func (c *cycle) decide(s *plan.Situation) error {
+	err := c.plan.Decide(s, c.view, c.writes.Own)
+	if c.plan.Finalizer == plan.FinalizerRemoved {
+		c.subject.Logger.Debug("Removing the finalizer, as there are no handlers requiring it.", observe.EventKey, observe.LogFinalizerRemoved)
+	}
+	c.report(observe.Planned{
+		Begun: err == nil && c.plan.Hold == plan.HoldNothing, Selected: c.plan.Selected, Superseded: c.plan.Superseded,
+	})
+	return err
+}
+
+// report reports a plan together with the cause, the failures and the background tasks of the object.
+func (c *cycle) report(plan observe.Planned) {
+	plan.Subject, plan.At, plan.Cause, plan.Handlers = c.subject, c.deps.Now(), c.plan.Cause, c.served.Handlers
+	plan.Changing, plan.Finalizer = c.plan.Changing, c.plan.Blocked
+	plan.Failures, plan.Again = c.plan.Failures, c.plan.Recall.IDs()
+	if group := c.memory.Group.Load(); group != nil {
+		plan.Background = (*background)(group)
+	}
+	if c.plan.Changing {
+		plan.Orphans = state.Orphans(c.view.Stored, c.deps.Settings.Progress, c.served.Changing)
+	}
+	observe.Tell(c.deps.Sink, plan)
+}
+
+// recordCalls puts the outcomes of the calls into the operator's patch and into the memory, and reports them.
+func (c *cycle) recordCalls(s *plan.Situation) (err error) {
+	s.Now = c.deps.Now()
+	if c.record, err = c.plan.Record(s, c.view, &c.calls.out, c.memory.Handled, c.writes.Own); err != nil {
+		return err
+	}
+	r, life := &c.record, &c.memory.Life
+	c.memory.Handled, life.Unfinished, life.DeletionHandled = r.Handled, r.Unfinished, r.DeletionHandled
+	life.States.Stored = c.view.Renewed
+	c.noteFailed(r.Failures)
+	c.writes.Finished = r.Finished
+	for _, f := range r.Forgotten {
+		c.subject.Logger.Info("Handler '"+f.Handler+"' is not for this object anymore; forgetting its failure", observe.EventKey, observe.LogFailureForgotten)
+	}
+	if r.Keeper != nil {
+		c.subject.Logger.Warn("Keeping the object: handler '"+r.Keeper.Handler+"' has failed for good; retry it, or remove the finalizer",
+			observe.EventKey, observe.LogFinalizerKept)
+	}
+	if len(c.plan.Selected) > 0 {
+		observe.Tell(c.deps.Sink, observe.Recorded{Subject: c.subject, Cause: c.plan.Cause, Progress: r.Progress})
+	}
+	if r.Released {
+		c.subject.Logger.Debug("Removing the finalizer, thus allowing the actual deletion.", observe.EventKey, observe.LogFinalizerRemoved)
+	}
+	return nil
+}
+
+// endRetry ends the request to retry when all of its handlers were called.
+func (c *cycle) endRetry(requested *memory.RetryRequest) {
+	if requested != nil && c.plan.Hold == plan.HoldNothing && !c.calls.left && !c.plan.DefersRetry(requested) {
+		c.memory.TakeRetry(requested)
+	}
+}
+
+// warnSharedState warns, once for each resource, if another program has changed the last-handled state.
+func (c *cycle) warnSharedState() {
+	var hash uint64
+	if c.view.Handled != nil {
+		hash = memory.HashEssence(c.view.Handled)
+	}
+	if !c.memory.Life.States.Read(hash, c.memory.Term, c.memory.Life.Unfinished) {
+		return
+	}
+	if _, warned := c.deps.SharedState.LoadOrStore(c.served.Resource.Key(), true); warned {
+		return
+	}
+	c.unpostedSubject().Logger.Warn("Another program has replaced the operator's last-handled state of the object: handlers can be left out or repeated. "+
+		"Give each operator a separate Registry.Prefix, and replicas leader election or peering. metadata.managedFields names the program.",
+		observe.EventKey, observe.LogStateShared)
+}

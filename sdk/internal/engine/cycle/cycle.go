@@ -1,0 +1,104 @@
+package cycle
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// cycle handles one object once: from the newest event to the patch with the outcome. It is used by one goroutine.
+type cycle struct {
+	deps    *core.Deps
+	invoker *call.Invoker
+	served  *core.ServedResource
+	memory  *memory.Memory
+	batch   *queue.Batch
+	object  *object.Object // the version that is handled
+	news    memory.News    // the use of that version
+	subject *observe.Subject
+	began   time.Time
+
+	view   *plan.View
+	plan   plan.Plan
+	calls  calls
+	record plan.Record
+	writes outbox.Writes // changes that are still to be sent
+	sent   sent
+}
+
+// calls are the calls of handlers in one cycle.
+type calls struct {
+	out       plan.Outcomes
+	requested *memory.RetryRequest // handlers to call now; nil if there are none
+	left      bool                 // the lifecycle has not chosen all handlers of the request yet
+	slot      call.Slot
+}
+
+// sent is the result of a cycle's requests.
+type sent struct {
+	answer   *object.Object // the version that the last patch made; nil if it made none
+	changed  bool           // the last patch has changed the object, or found it changed
+	gone     bool           // the object was deleted meanwhile
+	recorded bool           // the outcomes of a finished cause were written
+}
+
+// event returns the type of the newest event.
+func (c *cycle) event() string { return c.batch.Newest.Type }
+
+// deleted reports whether the object does not exist.
+func (c *cycle) deleted() bool { return c.event() == watch.Deleted }
+
+// look makes the view of the object.
+func (c *cycle) look(ctx context.Context) (err error) {
+	c.view, err = plan.NewView(ctx, c.deps, c.served.ExtraFields, c.object, &c.memory.Outbox, func(mark *state.BrokenMark) {
+		if c.memory.Flags.WarnOnce("broken " + mark.Error()) {
+			observe.Tell(c.deps.Sink, observe.MarkBroken{Subject: c.subject, Mark: mark})
+		}
+	})
+	return err
+}
+
+// situation returns the input of the plan.
+func (c *cycle) situation() *plan.Situation {
+	return &plan.Situation{
+		Served: c.served, Object: c.object, Event: c.event(), Finalizer: c.deps.Settings.Finalizer, Memo: c.memory.Memo,
+		Life: c.memory.Life, Retired: c.memory.Retired(), Requested: c.memory.Retry.Load(), Now: c.deps.Now(),
+	}
+}
+
+// unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
+func (c *cycle) unpostedSubject() *observe.Subject {
+	if !c.deps.Settings.Posting.Loggers {
+		return c.subject
+	}
+	subject := *c.subject
+	subject.Logger = c.deps.ObjectLogger(c.served.Resource, c.object)
+	return &subject
+}
+
+// newAttempt prepares an attempt at a handler of the object. The subject is that of the cycle, or the
+// unposted one.
+func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause *handlers.Cause) *call.Attempt {
+	return &call.Attempt{
+		Subject: subject,
+		Call: &handlers.Call{
+			Cause: cause, Handler: h, Patch: c.writes.Handlers, Memo: c.memory.Memo,
+			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
+		},
+		Backoff: c.deps.Settings.DefaultBackoff, Slot: &c.calls.slot,
+	}
+}
+
+// key identifies the object.
+func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.Resource.Key(), c.object) }

@@ -1,0 +1,252 @@
+package cycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// daemonRunner starts and stops the daemons and timers of objects.
+type daemonRunner struct {
+	deps      *core.Deps
+	invoker   *call.Invoker
+	memories  *memory.Memories
+	detached  *memory.DetachedDaemons
+	resources core.ServedResources
+}
+
+// follow starts the daemons and timers whose filters match the object, and stops the others. It returns the times until those
+// that take their time to stop must be checked.
+func (r *daemonRunner) follow(c *cycle) (stopping []time.Duration) {
+	group := c.memory.Group.Load()
+	switch {
+	case group == nil && !c.served.Handlers.Has(handlers.Spawning):
+		return nil
+	case c.deleted():
+		c.memory.Flags.Forgotten.Store(true)
+		r.detached.Stop(c.key(), c.memory, daemons.ResourceDeleted)
+		return nil
+	case group == nil && c.object.Deleting:
+		return nil
+	case group == nil && r.detached.Running(c.key()):
+		return nil // only one of each may run: when the old ones have stopped, the object is handled again
+	case group == nil:
+		group = daemons.NewGroup(r.deps.Background, r.newHost(c), r.deps.Settings.Background, c.object)
+		c.memory.Group.Store(group)
+	}
+	group.Update(c.object, c.idleEssence())
+	if c.object.Deleting {
+		return group.Stop(daemons.ResourceDeleted)
+	}
+	matching := c.served.Handlers.Selected(handlers.Spawning, c.plan.Cause)
+	group.Start(matching)
+	return group.StopMismatched(matching)
+}
+
+// idleEssence returns a hash of the essence if timers wait for its changes, and zero otherwise.
+func (c *cycle) idleEssence() uint64 {
+	idles := func(h *handlers.Handler) bool { return h.Idle != nil }
+	if !c.served.Handlers.Any(handlers.Spawning, idles) {
+		return 0
+	}
+	return memory.HashEssence(c.plan.Cause.New)
+}
+
+// Task is what daemons and timers find in [handlers.Call.Extra].
+type Task struct {
+	*daemons.Task
+	Apply func(ctx context.Context) error // sends the patch while the handler is running
+}
+
+// daemonHost runs the daemons and timers of one object. It implements [daemons.Host].
+type daemonHost struct {
+	runner *daemonRunner
+	deps   *core.Deps
+	memory *memory.Memory
+	object *object.Object                      // the uid and the namespace, by which the shard is found
+	last   atomic.Pointer[core.ServedResource] // the resource when it was served last
+}
+
+func (r *daemonRunner) newHost(c *cycle) *daemonHost {
+	host := &daemonHost{runner: r, deps: r.deps, memory: c.memory, object: &object.Object{UID: c.object.UID, Namespace: c.object.Namespace}}
+	host.last.Store(c.served)
+	return host
+}
+
+// Served returns the resource as it is served now, since its definition can change while daemons
+// run. If it is not served anymore, it is as it was last.
+func (d *daemonHost) Served() *core.ServedResource {
+	last := d.last.Load()
+	if now := d.runner.resources.Served(last.Resource.Key()); now != nil && now != last {
+		d.last.Store(now)
+		return now
+	}
+	return last
+}
+
+// MayStart implements [daemons.Host].
+func (d *daemonHost) MayStart() bool {
+	return fence.MayBegin(d.Enter(context.Background())) == nil &&
+		d.memory.Flags.HasFinalizer.Load() && !d.memory.Flags.Forgotten.Load() && !d.memory.Flags.Paused.Load()
+}
+
+// Logger implements [daemons.Host].
+func (d *daemonHost) Logger() *slog.Logger {
+	return d.subject(d.memory.Group.Load().Live()).Logger
+}
+
+func (d *daemonHost) subject(version *object.Object) *observe.Subject {
+	return d.deps.Subject(d.memory.Identity, d.Served().Resource, version)
+}
+
+// Enter implements [daemons.Host].
+func (d *daemonHost) Enter(ctx context.Context) context.Context {
+	return d.deps.EnterTerm(ctx, d.Served(), d.object)
+}
+
+// Attempt implements [daemons.Host].
+func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
+	return d.runner.invoker.Try(ctx, d.newAttempt(ctx, task, retries, started))
+}
+
+// newAttempt prepares an attempt. The handler gets a version of the object that is decoded only when
+// the handler looks at it.
+func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retries int, started time.Time) *call.Attempt {
+	version := task.Live()
+	subject := d.subject(version)
+	a := &call.Attempt{
+		Subject: subject,
+		Call: &handlers.Call{
+			Cause:   &handlers.Cause{Resource: subject.Resource, Object: version.Detached(), Views: &handlers.Views{Memo: d.memory.Memo}},
+			Handler: task.Handler, Patch: task.Patch, Memo: d.memory.Memo,
+			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
+			Extra: Task{Task: task, Apply: func(ctx context.Context) error {
+				ctx, cancel := withGrace(fence.Carry(ctx, term), patchTimeout)
+				defer cancel()
+				return d.send(ctx, task)
+			}},
+		},
+		Retries: retries, Started: started, Backoff: d.deps.Settings.DefaultBackoff, Task: task,
+	}
+	subject.Object = nil // a daemon can run for days, and must not keep this version
+	if task.Handler.Family == handlers.Timer {
+		a.Slot = new(call.Slot) // a daemon would occupy its slot for as long as it runs
+	}
+	return a
+}
+
+// Deliver implements [daemons.Host]. If the handler is not called again, it retries until the patch
+// is sent or the task is asked to stop.
+func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handlers.Outcome) {
+	logger := d.Logger()
+	if err := state.DeliverResults(map[string]handlers.Outcome{task.Handler.ID: out}, task.Patch); err != nil {
+		logger.Error("Cannot store the result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
+	}
+	// The patch is sent even if the handler's context has ended.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(d.deps.Background, cancel)()
+	last := out.Final && (task.Handler.Interval == nil || out.Err != nil)
+	for failures := (queue.Throttler{}); ; {
+		err := d.send(ctx, task)
+		what := fmt.Sprintf("Cannot send the patch of %s", task)
+		switch {
+		case err == nil:
+			return
+		case core.IsFenced(err) && !last:
+			return // with its next call
+		case outbox.DropsAll(err), last && task.Reason() != 0:
+			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
+			return
+		case !last:
+			logger.Error(what+"; retrying with its next call", observe.EventKey, observe.LogPatchFailed, "error", err)
+			return
+		}
+		delay := max(time.Second, failures.Failed(d.deps.Now(), d.deps.Settings.ErrorDelays))
+		logger.Error(fmt.Sprintf("%s; retrying in %s", what, delay), observe.EventKey, observe.LogPatchFailed, "error", err)
+		task.Sleep(delay)
+	}
+}
+
+// errContended is the error of transformations that conflicted with other changes too often.
+var errContended = errors.New("transform the object: it changes too often")
+
+// send sends the patch of a task. Changes that could not be sent go back into the patch, unless they are refused for good.
+func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
+	res, logger, version, unsent := d.Served().Resource, d.Logger(), task.Live(), task.Patch.Take()
+	defer func() {
+		if unsent != nil && !unsent.Empty() {
+			task.Patch.Restore(unsent)
+		}
+	}()
+	for range outbox.MaxConflicts {
+		if unsent.Empty() {
+			return nil
+		}
+		sent := unsent
+		result, err := outbox.SendPatch(ctx, d.deps, res, version, sent, d.mayBeReplaced(task), logger, nil)
+		patched, _ := result.Object.(*object.Object)
+		if patched != nil {
+			task.Wrote(patched)
+		}
+		if unsent = result.Remaining; outbox.DropsAll(err) {
+			unsent = nil
+		}
+		if err != nil {
+			return err
+		}
+		if patched != nil {
+			d.memory.WarnPruned(logger, res, sent, patched)
+		}
+		if unsent == nil {
+			return nil
+		}
+		// The object changed meanwhile, and no cycle comes to transform its newest version.
+		newest, err := d.deps.NewestVersion(ctx, res, version.Namespace, version.Name, version.UID)
+		if err != nil {
+			return err
+		}
+		if version = newest; version == nil {
+			unsent = nil
+			return nil
+		}
+	}
+	return errContended
+}
+
+// mayBeReplaced reports whether another object may have got the name by now: the finalizer does not hold
+// the object of the task, or the operator does not see its events anymore.
+func (d *daemonHost) mayBeReplaced(task *daemons.Task) bool {
+	return d.memory.Flags.Forgotten.Load() || !d.memory.Flags.HasFinalizer.Load() || task.Reason()&^daemons.ResourceDeleted != 0
+}
+
+// Ended implements [daemons.Host]. The object is handled again: its deletion may wait for the end, or
+// the next start.
+func (d *daemonHost) Ended(task *daemons.Task) {
+	if !task.Reason().Has(daemons.ResourceDeleted) {
+		observe.Tell(d.deps.Sink, observe.BackgroundStopped{
+			Identity: d.memory.Identity, Handlers: []*handlers.Handler{task.Handler}, Ended: true, Background: (*background)(d.memory.Group.Load()),
+		})
+	}
+	version, resource := task.Live(), d.last.Load().Resource.Key()
+	if d.runner.memories.Find(queue.KeyOf(resource, version)) == nil {
+		return // it is gone, and must not be remembered again
+	}
+	d.deps.Queue.Again(resource, watch.Event{Type: watch.Modified, Object: version})
+}

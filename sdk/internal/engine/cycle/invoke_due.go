@@ -1,0 +1,171 @@
+package cycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// callPlanned calls the handlers of the plan that are due. It returns an error if the operator is stopping before a
+// handler was called.
+func (c *cycle) callPlanned(ctx context.Context, requested *memory.RetryRequest) error {
+	c.calls.requested = requested
+	if len(c.plan.Selected) == 0 {
+		return nil
+	}
+	called, err := c.invokeDue(ctx, c.plan.Selected, c.plan.Progress)
+	if err != nil && !c.worthRecording(err, called) {
+		return err
+	}
+	c.calls.out.ByID = called
+	c.deliver(called)
+	return nil
+}
+
+// invokeDue attempts the handlers that are due and that the lifecycle chooses, each with its
+// sub-handlers. Together with an error, it returns the outcomes so far.
+func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress state.Progress) (map[string]handlers.Outcome, error) {
+	awake := plan.Due(hs, progress, c.calls.requested, c.deps.Now())
+	called := make(map[string]handlers.Outcome, 1)
+	if len(awake) == 0 {
+		return called, nil
+	}
+	chosen, err := choose(c.deps.Settings.Lifecycle, awake)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range chosen {
+		i := slices.IndexFunc(hs, func(h *handlers.Handler) bool { return h.ID == one.ID })
+		left := c.calls.left
+		c.calls.left = false
+		out, err := c.invokeChangeHandler(ctx, hs[i], progress)
+		if err != nil {
+			return called, err
+		}
+		called[one.ID] = out
+		if !c.calls.left { // by its sub-handlers
+			c.calls.requested.NoteCalled(one.ID)
+		}
+		c.calls.left = c.calls.left || left
+	}
+	c.calls.left = c.calls.left || slices.ContainsFunc(awake, func(d handlers.Due) bool { return c.calls.requested.Calls(d.ID) })
+	return called, nil
+}
+
+// invokeChangeHandler attempts a handler together with its sub-handlers.
+func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, progress state.Progress) (handlers.Outcome, error) {
+	one, ok := progress.Handler(h.ID)
+	if !ok {
+		return handlers.Outcome{}, &state.UnknownHandlerError{IDs: []string{h.ID}}
+	}
+	subs := c.newSubhandlers(h)
+	a := c.newAttempt(c.subject, h, c.plan.Cause)
+	a.Retries, a.Started = one.Record.Retries, one.Record.Started
+	a.Call.Sub, a.Call.ExecuteSubs, a.Then = subs.registry, subs.execute, subs.executeRemaining
+	out, counts := c.invoker.Try(ctx, a)
+	if !counts {
+		return handlers.Outcome{}, core.ErrStopping
+	}
+	out.Subrefs = subs.refs
+	return out, nil
+}
+
+// worthRecording reports whether handlers were called before the operator was asked to stop.
+func (c *cycle) worthRecording(err error, called map[string]handlers.Outcome) bool {
+	return errors.Is(err, core.ErrStopping) && (len(called) > 0 || !c.writes.Own.Empty())
+}
+
+// deliver puts the results of handlers into the status, and notes whose outcomes the patch of the cycle has.
+func (c *cycle) deliver(called map[string]handlers.Outcome) {
+	if err := state.DeliverResults(called, c.writes.Handlers); err != nil {
+		c.subject.Logger.Error("Cannot store a result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
+	}
+	c.writes.About = append(c.writes.About, object.SortedKeys(called)...)
+	for id, out := range called {
+		if out.Final {
+			c.calls.out.Final = append(c.calls.out.Final, id)
+		}
+	}
+}
+
+// subhandlers are the sub-handlers of one call of a handler.
+type subhandlers struct {
+	cycle    *cycle
+	parent   *handlers.Handler
+	registry *handlers.Subregistry
+	executed bool
+	refs     []string // ids of the sub-handlers at all depths
+}
+
+func (c *cycle) newSubhandlers(parent *handlers.Handler) *subhandlers {
+	return &subhandlers{cycle: c, parent: parent, registry: handlers.NewSubregistry(parent)}
+}
+
+// executeRemaining executes the sub-handlers if the handler did not do it itself.
+func (s *subhandlers) executeRemaining(ctx context.Context) error {
+	if s.executed || !s.registry.Set().Has(handlers.Changing) {
+		return nil
+	}
+	return s.execute(ctx)
+}
+
+// execute attempts the sub-handlers that are due. It returns an error if some are not done yet.
+func (s *subhandlers) execute(ctx context.Context) error {
+	s.executed = true
+	c, set := s.cycle, s.registry.Set()
+	ids := core.IDsOf(set.Handlers(handlers.Changing))
+	selected := slices.Clone(set.Selected(handlers.Changing, c.plan.Cause))
+	selected = slices.DeleteFunc(selected, func(h *handlers.Handler) bool { return c.plan.Recall.Done(h.ID) })
+	progress, err := c.view.ProgressOf(ids, c.deps.Now())
+	if err != nil {
+		return fmt.Errorf("sub-handlers of %s: %w", s.parent.ID, err)
+	}
+	progress = progress.WithPurpose(string(c.plan.Cause.Reason)).WithHandlers(core.IDsOf(selected), c.deps.Now())
+	called, stopping := c.invokeDue(ctx, selected, progress)
+	if stopping != nil && !c.worthRecording(stopping, called) {
+		return stopping
+	}
+	if progress, err = progress.WithOutcomes(called, c.deps.Now()); err != nil {
+		return err
+	}
+	if err := c.view.StoreProgress(progress, c.writes.Own); err != nil {
+		return fmt.Errorf("sub-handlers of %s: %w", s.parent.ID, err)
+	}
+	c.keepSubRecords(progress)
+	c.deliver(called)
+	s.refs = append(s.refs, ids...)
+	for _, out := range called {
+		s.refs = append(s.refs, out.Subrefs...)
+	}
+	if stopping != nil {
+		return stopping
+	}
+	observe.Tell(c.deps.Sink, observe.Recorded{Subject: c.subject, Cause: c.plan.Cause, Parent: s.parent.ID, Progress: progress})
+	if progress.Done() {
+		return nil
+	}
+	retry := &handlers.ChildrenRetry{}
+	if delay, ok := progress.Delay(c.deps.Now()); ok {
+		retry.Delay = &delay
+	}
+	return retry
+}
+
+// keepSubRecords keeps the records of sub-handlers until it is known which handlers have failed.
+func (c *cycle) keepSubRecords(progress state.Progress) {
+	for _, h := range progress.Handlers() {
+		if c.calls.out.Subs == nil {
+			c.calls.out.Subs = make(map[string]state.Record)
+		}
+		c.calls.out.Subs[h.ID] = h.Record
+	}
+}

@@ -1,0 +1,25 @@
+package cycle
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// leftSelection reports whether an object with an event of its deletion still exists: its labels do not match
+// anymore. The event itself does not tell, since it has the last version that did match. If nobody is to
+// learn of the deletion, it is not asked for.
+func leftSelection(ctx context.Context, d *core.Deps, res *core.ServedResource, last *object.Object) bool {
+	if d.Settings.Selection.Labels == "" || !res.Narrowed() || !res.LearnsOfDeletions() {
+		return false
+	}
+	newest, err := d.NewestVersion(ctx, res.Resource, last.Namespace, last.Name, last.UID)
+	if err != nil {
+		d.ObjectLogger(res.Resource, last).Warn("Cannot tell whether the object was deleted or does not match the label selector anymore; assuming the latter",
+			observe.EventKey, observe.LogSelectionUnknown, "error", err)
+		return true
+	}
+	return newest != nil
+}

@@ -1,0 +1,108 @@
+package cycle
+
+import (
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// maxLoopFields is how many fields of a hot loop are named.
+const maxLoopFields = 3
+
+// noteLoop looks whether the patch of the cycle follows from that of the cycle before, again and again. A patch with
+// nothing but the operator's own records neither begins nor ends a loop.
+func (c *cycle) noteLoop(byHandlers bool) {
+	loop, answered, changed := &c.memory.Loop, c.news == memory.NewsAnswer, c.sent.changed
+	switch {
+	case answered && len(c.batch.Events) == 0 && !byHandlers && !changed && c.served.Handlers.Has(handlers.Watching):
+		return // the event of the version is still to come
+	case !changed || c.sent.answer == nil:
+		c.endLoop()
+		return
+	case !byHandlers:
+		if loop.Written != "" {
+			loop.Written = c.sent.answer.ResourceVersion
+		}
+		return
+	case loop.Written == "" || len(c.batch.Events) == 0 && !answered || object.Precedes(loop.Written, c.object.ResourceVersion):
+		c.endLoop() // time has passed, or somebody else has changed the object
+	case loop.Follow() && loop.Note(c.changedFields(), memory.AlarmRounds+len(c.served.Changing)) && (!loop.Raised || loop.Rounds%100 == 0):
+		loop.Raised = true
+		c.tellLoop(false)
+	case loop.Raised && loop.Rounds == 0:
+		c.endLoop()
+	}
+	loop.Written = c.sent.answer.ResourceVersion
+}
+
+// endLoop notes that the patches of the object do not cause each other.
+func (c *cycle) endLoop() {
+	if c.memory.Loop.Raised {
+		c.tellLoop(true)
+	}
+	c.memory.Loop = memory.HotLoop{}
+}
+
+func (c *cycle) tellLoop(over bool) {
+	loop := &c.memory.Loop
+	observe.Tell(c.deps.Sink, observe.AlarmChanged{
+		Logger: c.unpostedSubject().Logger, Over: over, Again: over || !c.memory.Flags.WarnOnce("hot loop"),
+		Alarm: inspect.Alarm{
+			Kind: inspect.AlarmHotLoop, Since: c.deps.Now(), Count: loop.Rounds,
+			Field: strings.Join(loop.Fields[:min(len(loop.Fields), maxLoopFields)], ", "),
+			Object: &inspect.Ref{
+				Resource: c.served.Resource.Key(), Namespace: c.object.Namespace, Name: c.object.Name, UID: c.object.UID,
+			},
+		},
+	})
+}
+
+// changedFields returns the paths of the fields that the patch of the cycle has changed, without the operator's own
+// records and what the API server sets.
+func (c *cycle) changedFields() []string {
+	after, err := c.sent.answer.Tree()
+	if err != nil {
+		return nil // what cannot be decoded is an error of the next cycle
+	}
+	defer c.sent.answer.DropTree()
+	own := c.writes.Own.Tree()
+	var fields []string
+	for _, item := range object.ComputeDiff(c.view.Tree, after) {
+		if !isServerField(item.Path) && !touches(own, item.Path) {
+			fields = append(fields, item.Path.String())
+		}
+	}
+	return fields
+}
+
+// isServerField reports whether the API server changes a field by itself with each write.
+func isServerField(p object.Path) bool {
+	if len(p) != 2 && (len(p) < 2 || p[1] != "managedFields") || p[0] != "metadata" {
+		return false
+	}
+	switch p[1] {
+	case "resourceVersion", "generation", "managedFields":
+		return true
+	}
+	return false
+}
+
+// touches reports whether a merge patch changes a field, or a part of it.
+func touches(merge map[string]any, p object.Path) bool {
+	for _, name := range p {
+		value, there := merge[name]
+		if !there {
+			return false
+		}
+		next, isMap := value.(map[string]any)
+		if !isMap {
+			return true
+		}
+		merge = next
+	}
+	return true
+}

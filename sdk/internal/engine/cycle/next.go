@@ -1,0 +1,103 @@
+package cycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// A cycle decides when its object is handled next. An event of the object always comes first: whatever was decided before is
+// then forgotten.
+
+// maxSleep is the longest sleep that is logged as such. Kopf for Python sleeps no longer at once.
+const maxSleep = 10 * time.Minute
+
+// throttled returns when to look again at an object whose handling failed; nil if it is not
+// throttled. Only its newest version is of interest by then.
+func throttled(m *memory.Memory, newest watch.Event, now time.Time) *queue.Next {
+	if wait := m.Throttle.Remaining(now); wait > 0 && newest.Type != watch.Deleted {
+		return &queue.Next{After: wait}
+	}
+	return nil
+}
+
+// rereadDelay is how long an object waits whose newest version cannot be read.
+const rereadDelay = time.Second
+
+// next returns when the object is handled without an event, after the patch of the cycle was sent. Stopping are the times until
+// daemons that are stopping must be checked.
+func (c *cycle) next(stopping []time.Duration) *queue.Next {
+	e := plan.Ending{
+		Gone: c.sent.gone, Changed: c.sent.changed, Made: c.sent.answer != nil, Records: !c.writes.Own.Empty(),
+		Finished: c.writes.Finished, Behind: c.record.Behind, RetryLeft: c.calls.left,
+		RetryNext: c.record.AwaitsRetry(c.memory.Retry.Load()), Delays: c.record.Delays, Stopping: stopping,
+	}
+	how, delay := e.Next()
+	c.logWait(how, delay)
+	switch how {
+	case plan.WaitNothing:
+		return &queue.Next{}
+	case plan.WaitDelay:
+		c.memory.Schedule.SleepsUntil = c.deps.Now().Add(delay)
+		return &queue.Next{After: max(0, delay)}
+	case plan.WaitDaemons:
+		return &queue.Next{After: delay}
+	default:
+		return nil
+	}
+}
+
+// logWait logs how the object waits, in the words of Kopf for Python.
+func (c *cycle) logWait(how plan.Wait, delay time.Duration) {
+	logger := c.subject.Logger
+	switch {
+	case how == plan.WaitChange && !c.sent.gone && !c.sent.changed && c.sent.answer == nil && c.plan.Engaged():
+		logger.Debug("Handling cycle is finished, waiting for new changes.", observe.EventKey, observe.LogProcessingFinished)
+	case how == plan.WaitDelay && delay > maxSleep:
+		logger.Debug(fmt.Sprintf("Sleeping for %v (capped %v) seconds for the delayed handlers.", delay.Seconds(), maxSleep.Seconds()),
+			observe.EventKey, observe.LogProcessingDelayed)
+	case how == plan.WaitDelay && delay > 0:
+		logger.Debug(fmt.Sprintf("Sleeping for %v seconds for the delayed handlers.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
+	case how == plan.WaitSkipped && delay > 0:
+		logger.Debug(fmt.Sprintf("Sleeping was skipped because of the patch, %v seconds left.", delay.Seconds()), observe.EventKey, observe.LogProcessingDelayed)
+	}
+}
+
+// endSleep notes that an event arrived before the delay of the last cycle was over.
+func (c *cycle) endSleep() {
+	if left := c.memory.Schedule.SleepsUntil.Sub(c.deps.Now()); left > 0 {
+		c.subject.Logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()), observe.EventKey, observe.LogProcessingInterrupted)
+	}
+	c.memory.Schedule.SleepsUntil = time.Time{}
+}
+
+// endCycle returns what a cycle decided or, if it failed, when to retry it.
+func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queue.Next {
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
+	deleted := c.deleted()
+	if core.IsFenced(err) {
+		observe.Tell(c.deps.Sink, observe.Ended{Subject: c.unpostedSubject(), At: c.deps.Now(), Deleted: deleted})
+		return nil
+	}
+	ended := observe.Ended{Subject: c.unpostedSubject(), At: c.deps.Now(), Deleted: deleted, Err: err}
+	if err == nil {
+		ended.Finished, ended.Recovered = (c.writes.Finished || c.sent.recorded) && !deleted, c.memory.Throttle.Succeeded()
+	} else {
+		ended.RetryIn = c.memory.Throttle.Failed(c.deps.Now(), c.deps.Settings.ErrorDelays)
+		next = &queue.Next{After: ended.RetryIn}
+		if deleted {
+			next = nil
+		}
+	}
+	observe.Tell(c.deps.Sink, ended)
+	return next
+}

@@ -1,0 +1,43 @@
+package cycle
+
+import (
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// notePause reports whether the object's own annotation pauses its handling, and logs when that begins and
+// ends. An object that is being deleted is handled nevertheless: the deletion would not end otherwise.
+func (c *cycle) notePause() bool {
+	reason, paused := state.Paused(c.view.Tree)
+	paused = paused && !c.deleted() && !c.object.Deleting
+	before := c.memory.Flags.Paused.Swap(paused)
+	switch {
+	case paused && !before:
+		c.unpostedSubject().Logger.Info("Handling of the object is paused by its annotation "+state.PausedAnnotation+".",
+			observe.EventKey, observe.LogObjectPaused, "reason", reason)
+	case !paused && before:
+		c.memory.Life.States = memory.LastHandledWatch{} // another operator may have handled the object meanwhile
+		c.unpostedSubject().Logger.Info("Handling of the object is resumed.", observe.EventKey, observe.LogObjectResumed)
+	}
+	if paused {
+		c.report(observe.Planned{Paused: true, Reason: reason})
+	}
+	return paused
+}
+
+// leaveAlone takes the steps of a cycle of a paused object: its daemons and timers stop, and nothing else
+// happens. What it misses is handled when the annotation is removed. It returns the times until daemons that are stopping must be
+// checked.
+func (r *daemonRunner) leaveAlone(c *cycle) (stopping []time.Duration) {
+	if group := c.memory.Group.Load(); group != nil {
+		group.Update(c.object, 0)
+		stopping = group.Stop(daemons.OperatorPausing)
+		r.detached.TellStopping(c.memory.Identity, group)
+	}
+	c.memory.TakeRetry(c.memory.Retry.Load()) // nothing is retried
+	return stopping
+}

@@ -1,0 +1,239 @@
+// Package cycle handles one object at a time: each cycle goes from the newest version of the object to the PATCH with
+// the outcome.
+package cycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// processor handles objects, each in cycles of its own. It is safe for concurrent use.
+type processor struct {
+	deps      *core.Deps
+	invoker   *call.Invoker
+	memories  *memory.Memories
+	resources indexedResources
+	daemons   *daemonRunner
+	detached  *memory.DetachedDaemons
+}
+
+// indexedResources are the served resources with their indexers.
+type indexedResources interface {
+	core.ServedResources
+
+	// Indexer returns what indexes the objects of a namespace; nil if nothing does.
+	Indexer(resource, namespace string) *indexing.Indexer
+}
+
+// NewProcessor returns the processor of an operator.
+func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources indexedResources) *processor {
+	return &processor{
+		deps: d, invoker: i, memories: m, resources: resources, detached: detached,
+		daemons: &daemonRunner{deps: d, invoker: i, memories: m, detached: detached, resources: resources},
+	}
+}
+
+// Process handles one object. It is the processor of the queue.
+func (p *processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next {
+	served, newest := p.resources.Served(batch.Key.Resource), batch.Newest
+	ctx, end := p.deps.Running.Begin(ctx, batch.Key, newest.Object.Namespace)
+	defer end()
+	if served == nil {
+		return nil
+	}
+	ctx = p.deps.EnterTerm(ctx, served, newest.Object)
+	if fence.MayBegin(ctx) != nil {
+		return nil // nothing is lost: whatever permits the operator to act again lists all objects
+	}
+	if p.deps.Graves.IsLate(batch.Key, newest, batch.Listed, batch.Complete) {
+		p.deps.DropLate(newest.Object)
+		return nil
+	}
+	m := p.memories.Recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.NewMemo)
+	m.EnterTerm(p.memories.Term.Load(), newest.Object)
+	m.Ledger.Listed(newest.Object, batch.Complete)
+	if newest.Type == watch.Deleted {
+		defer p.forget(batch.Key, m)
+		if leftSelection(ctx, p.deps, served, newest.Object) {
+			p.leave(ctx, served, m, batch)
+			return nil
+		}
+		if p.deps.Settings.Selection.Labels == "" || !served.Narrowed() { // else it may only have left the selection
+			p.deps.Graves.Bury(batch.Key.Resource, newest.Object.UID, newest.Object.ResourceVersion)
+		}
+	}
+	if next := throttled(m, newest, p.deps.Now()); next != nil {
+		return next
+	}
+	obj, news := m.Ledger.Take(batch, m.Retry.Load() != nil || m.Outbox.Held != nil, p.deps.Now())
+	switch {
+	case news == memory.NewsNothing && !served.Handlers.Has(handlers.Watching):
+		return m.Remaining(p.deps.Now()) // an echo of the operator's own patch is not even decoded
+	case news == memory.NewsReread:
+		var err error
+		if obj, err = p.deps.NewestVersion(ctx, served.Resource, newest.Object.Namespace, newest.Object.Name, newest.Object.UID); err != nil {
+			return m.WakeAfter(&queue.Next{After: rereadDelay}, p.deps.Now())
+		}
+		if obj == nil {
+			return nil // an event of the deletion is on its way
+		}
+		m.Ledger.Took(obj)
+	}
+	batch.Newest.Object, batch.Bodiless = obj, false
+	c := p.newCycle(served, m, batch)
+	c.news = news
+	var index *indexing.Indexer
+	if len(served.Indexes) > 0 {
+		if index = p.resources.Indexer(batch.Key.Resource, obj.Namespace); index != nil {
+			defer index.Handling(batch.Key.Object)()
+		}
+	}
+	next, err := p.run(ctx, c)
+	next = c.endCycle(ctx, next, err)
+	if fence.MayBegin(ctx) != nil {
+		return nil // who may act does what comes next
+	}
+	return m.WakeAfter(c.followAnswer(ctx, next, err, index), p.deps.Now())
+}
+
+// leave stops what is done for an object that does not match the label selector anymore. Handlers of raw events
+// get the events before it left the selection.
+func (p *processor) leave(ctx context.Context, served *core.ServedResource, m *memory.Memory, batch *queue.Batch) {
+	p.detached.Stop(batch.Key, m, daemons.FiltersMismatch)
+	// The last event says DELETED, but the object was not deleted.
+	batch.Events = batch.Events[:max(0, len(batch.Events)-1)]
+	c := p.newCycle(served, m, batch)
+	err := c.callEventHandlers(ctx)
+	if err == nil && !c.writes.Handlers.Empty() {
+		c.subject.Logger.Warn("Discarding the patch of handlers of raw events: the object does not match the label selector anymore",
+			observe.EventKey, observe.LogPatchFailed)
+	}
+	c.endCycle(ctx, nil, err)
+}
+
+func (p *processor) newCycle(served *core.ServedResource, m *memory.Memory, batch *queue.Batch) *cycle {
+	return &cycle{
+		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch, object: batch.Newest.Object,
+		subject: p.deps.Subject(m.Identity, served.Resource, batch.Newest.Object), began: p.deps.Now(),
+		writes: outbox.Writes{Handlers: patch.NewPatch(), Own: patch.NewPatch()},
+	}
+}
+
+// forget drops the memory of a deleted object.
+func (p *processor) forget(key queue.Key, m *memory.Memory) {
+	p.memories.Forget(key)
+	m.TakeRetry(m.Retry.Load())
+	observe.Tell(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
+}
+
+// run takes the steps of a cycle. For a paused object, it only writes what earlier cycles could not, and stops the daemons.
+func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
+	defer core.RecoverPanic(&err)
+	if err := c.look(ctx); err != nil {
+		return nil, err
+	}
+	defer c.object.DropTree()
+	if c.news == memory.NewsNothing {
+		return c.passEvents(ctx)
+	}
+	c.endSleep()
+	ready, unwritten := c.writeHeld(ctx)
+	if c.notePause() {
+		stopping := p.daemons.leaveAlone(c)
+		if unwritten != nil {
+			return nil, unwritten // it is retried
+		}
+		return c.next(stopping), nil
+	}
+	if err := c.callEventHandlers(ctx); err != nil {
+		return nil, err
+	}
+	if !ready {
+		return p.holdChanges(ctx, c, unwritten)
+	}
+	s := c.situation()
+	if c.needsPlan() {
+		if err := p.handleChanges(ctx, c, s); err != nil {
+			return nil, err
+		}
+	} else {
+		c.report(observe.Planned{})
+	}
+	if c.deleted() {
+		return nil, nil // nothing can be patched
+	}
+	err = c.apply(ctx)
+	c.endRetry(s.Requested) // the handlers were called, whether or not their patch was accepted
+	if err != nil {
+		return nil, err
+	}
+	return c.next(s.Stopping), nil
+}
+
+// handleChanges plans what to do about the changes of the object, does it, and records the outcome in the patches of the cycle.
+func (p *processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situation) error {
+	if err := c.detect(ctx, s); err != nil {
+		return err
+	}
+	if c.plan.Finalizer == plan.FinalizerAdded {
+		c.subject.Logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
+	}
+	s.Stopping = p.daemons.follow(c)
+	if err := c.decide(s); err != nil {
+		return err
+	}
+	if err := c.callPlanned(ctx, s.Requested); err != nil {
+		return err
+	}
+	return c.recordCalls(s)
+}
+
+// passEvents calls the event handlers for versions that are handled already, and sends only their patch.
+func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
+	if !c.memory.Flags.Paused.Load() {
+		if err := c.callEventHandlers(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if !c.writes.Handlers.Empty() {
+		if err := c.apply(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.memory.Remaining(c.deps.Now()), nil
+}
+
+// holdChanges takes the steps of a cycle that may call no change handlers, since the outcomes of an earlier one are not written,
+// or have made a newer version. The error is that of the writing.
+func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
+	if c.needsPlan() {
+		if err := c.detect(ctx, c.situation()); err != nil {
+			return nil, err
+		}
+		c.plan.Hold = plan.HoldUnwritten
+		p.daemons.follow(c)
+	}
+	held := c.memory.Outbox.Held
+	if held == nil {
+		return nil, c.apply(ctx)
+	}
+	if discarded := c.memory.Outbox.Put(outbox.Writes{Handlers: c.writes.Handlers.Take()}); discarded > 0 {
+		c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by handlers of raw events: the API server accepts no patch, and %d are kept",
+			discarded, len(held.Handlers.Fns())), observe.EventKey, observe.LogPatchFailed)
+	}
+	return nil, unwritten
+}

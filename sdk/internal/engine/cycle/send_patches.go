@@ -1,0 +1,161 @@
+package cycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// patchTimeout limits the last patches of an operator that is stopping, after its time to exit is
+// over. The queue waits slightly longer, so that they end before the operator does.
+const patchTimeout = queue.AbandonAfter - 100*time.Millisecond
+
+// guardAfter is how long a cycle may take until its first request for the status is guarded too: meanwhile,
+// another object may have got the same name. A version of a list may be an old one from the beginning.
+const guardAfter = time.Second
+
+// writeHeld writes the changes that earlier cycles could not write. It returns true if there is nothing left to
+// write, and if that has made no newer version of the object. If the object is gone, there is
+// nothing to write, but its handlers must not be called again.
+func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
+	box := &c.memory.Outbox
+	if box.Held == nil {
+		return true, nil
+	}
+	if ended := c.batch.Ended(); ended || c.deleted() {
+		box.Held = nil
+		c.view.Stored = box.Overlay(c.view.Tree)
+		return !ended, nil
+	}
+	err = c.sendOutbox(ctx, true)
+	changed := c.sent.changed
+	c.sent.answer, c.sent.changed = nil, false
+	if err != nil {
+		return false, err
+	}
+	c.view.Stored = box.Overlay(c.view.Tree)
+	return !changed, nil
+}
+
+// apply sends what the cycle has collected: the changes by handlers and the operator's own. Changes that the API server
+// does not accept are held for the next cycles.
+func (c *cycle) apply(ctx context.Context) error {
+	if c.batch.Ended() {
+		if !c.writes.Empty() {
+			c.subject.Logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
+		}
+		c.sent.gone = true
+		return nil
+	}
+	if c.plan.Engaged() { // other objects are left alone
+		c.view.SetBrokenAside(c.writes.Own)
+	}
+	if !c.writes.Empty() {
+		if err := c.view.Progress.Touch(c.view.Stored, "", c.writes.Own); err != nil {
+			return err
+		}
+	}
+	return c.sendCollected(ctx, c.event() == watch.Listed || c.deps.Now().Sub(c.began) > guardAfter)
+}
+
+func (c *cycle) sendCollected(ctx context.Context, guarded bool) error {
+	collected := c.writes
+	collected.Handlers = c.writes.Handlers.Take() // abandoned handlers may still change the old patch
+	byHandlers := !collected.Handlers.Empty()
+	c.memory.Outbox.Put(collected)
+	err := c.sendOutbox(ctx, guarded)
+	if c.writes.Finished {
+		c.memory.Life.Resumed = true // even if there is an error
+	}
+	if err == nil {
+		c.noteLoop(byHandlers)
+	}
+	return err
+}
+
+// sendOutbox sends the changes that the outbox holds.
+func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
+	box := &c.memory.Outbox
+	sent := *box.Held
+	err = box.Send(&outbox.Target{
+		Tree: c.view.Tree, StatusAlone: c.served.Resource.HasSubresource("status"), Logger: c.subject.Logger, WarnOnce: c.memory.Flags.WarnOnce,
+		Send: func(p *patch.Patch) (remaining *patch.Patch, err error) {
+			c.sent.changed, remaining, err = c.send(ctx, p, guarded)
+			return remaining, err
+		},
+	})
+	failed := !sent.Since.IsZero()
+	switch held := box.Held; {
+	case held != nil && err != nil:
+		if !failed {
+			held.Since = c.deps.Now()
+		}
+		if !core.IsFenced(err) {
+			observe.Tell(c.deps.Sink, observe.Sent{
+				Subject: c.unpostedSubject(), Handlers: held.About, Since: held.Since, At: c.deps.Now(), Again: failed, Err: err,
+			})
+		}
+	case held == nil && err == nil:
+		c.sent.recorded = c.sent.recorded || sent.Finished
+		if failed {
+			observe.Tell(c.deps.Sink, observe.Sent{Subject: c.subject, Handlers: sent.About, Since: sent.Since, At: c.deps.Now()})
+		}
+	}
+	return err
+}
+
+// send sends a patch and notes the version that the patch makes: it is handled next. Changed reports whether the patch
+// has made a version; remaining is the part of the patch that was not accepted.
+func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed bool, remaining *patch.Patch, err error) {
+	ctx, cancel := withGrace(ctx, patchTimeout)
+	defer cancel()
+	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, c.object, p, guarded, c.subject.Logger, c.subject)
+	patched, _ := result.Object.(*object.Object)
+	if patched != nil {
+		// Even after an error: the earlier requests of the patch succeeded.
+		c.memory.Ledger.Wrote(patched, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+	}
+	switch {
+	case err != nil:
+		return false, result.Remaining, fmt.Errorf("patch %s: %w", c.object, err)
+	case result.Gone:
+		c.subject.Logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
+		return true, nil, nil
+	case result.Remaining != nil:
+		c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
+		changed = true
+	case (c.record.Released || c.plan.Finalizer == plan.FinalizerRemoved) && patched != nil && patched.Deleting:
+		c.memory.Ledger.Released(memory.Vanishes(patched))
+		return true, nil, nil
+	}
+	if patched == nil {
+		return changed, result.Remaining, nil
+	}
+	c.memory.WarnPruned(c.subject.Logger, c.served.Resource, p, patched)
+	c.sent.answer = patched
+	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
+}
+
+// withGrace returns a context that ends some time after its parent: what handlers did must be
+// recorded even if the operator is stopping.
+func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, cancel)
+		context.AfterFunc(longer, func() { timer.Stop() })
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}

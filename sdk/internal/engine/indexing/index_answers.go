@@ -1,0 +1,63 @@
+package indexing
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// indexedAnswers are versions of objects that the operator's patches made and that were indexed before the stream has
+// brought them, by the ids of the objects.
+type indexedAnswers map[string]indexedAnswer
+
+type indexedAnswer struct {
+	version string // empty if there is none, or the stream has brought it
+	cycle   bool   // the object is being handled: there may be another one
+	seen    string // the last version that the stream has brought since then; empty if there is none
+}
+
+// begin notes that an object is being handled. It is the condition for [indexedAnswers.accept].
+func (a indexedAnswers) begin(id string) { a[id] = indexedAnswer{version: a[id].version, cycle: true} }
+
+// end notes that the object is not being handled any longer.
+func (a indexedAnswers) end(id string) {
+	if answer, ok := a[id]; ok && answer.version == "" {
+		delete(a, id)
+	} else if ok {
+		a[id] = indexedAnswer{version: answer.version}
+	}
+}
+
+// accept reports whether a version that a patch made may be indexed, and remembers it. It may not if the stream has
+// reported the object as deleted since [indexedAnswers.Begin], or has brought a newer version: the indices would stay
+// with the older one.
+func (a indexedAnswers) accept(id, version string) bool {
+	answer, exists := a[id]
+	if !exists || object.Precedes(version, answer.seen) {
+		return false
+	}
+	answer.version = version
+	a[id] = answer
+	return true
+}
+
+// knows reports whether the version of an event is not newer than one that was indexed.
+func (a indexedAnswers) knows(id string, event watch.Event) bool {
+	answer, ok := a[id]
+	if !ok {
+		return false
+	}
+	version := event.Object.ResourceVersion
+	switch {
+	case event.Type == watch.Deleted:
+		delete(a, id)
+		return false
+	case answer.version != "" && object.Precedes(version, answer.version) && event.Complete < core.NumberOf(answer.version):
+		return true
+	case answer.cycle:
+		a[id] = indexedAnswer{cycle: true, seen: version}
+	default:
+		delete(a, id)
+	}
+	return version == answer.version
+}

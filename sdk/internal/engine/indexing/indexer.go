@@ -1,0 +1,357 @@
+// Package indexing keeps the in-memory indices of objects up to date.
+package indexing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/index"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// slowIndexing is how long an indexing function may block its stream before a warning is logged.
+const slowIndexing = time.Second
+
+// Indexer keeps the indices of the objects of one scope. The stream calls it before it queues an
+// event: an object is indexed before its handlers are called, in the order of its versions, and all
+// objects are indexed when the listing ends.
+type Indexer struct {
+	deps      *core.Deps
+	memories  *memory.Memories
+	invoker   *call.Invoker
+	scope     resources.Scope
+	Abandoned bool // a handler does not return; guarded by the lock of streams
+
+	mu       sync.Mutex
+	Resource *core.ServedResource
+	ctx      context.Context // of the stream; nil while there is none
+	failures map[string]*failedObject
+	answers  indexedAnswers // nil without a stream
+}
+
+// NewIndexer returns the indexer of the objects of one resource in a scope.
+func NewIndexer(d *core.Deps, m *memory.Memories, i *call.Invoker, scope resources.Scope) *Indexer {
+	return &Indexer{deps: d, memories: m, invoker: i, scope: scope, failures: map[string]*failedObject{}}
+}
+
+// Start starts indexing when a stream starts. The definition of the resource may have changed since
+// the last one.
+func (x *Indexer) Start(ctx context.Context, res *core.ServedResource) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ctx, x.Resource, x.answers = ctx, res, indexedAnswers{}
+	for id, f := range x.failures {
+		maps.DeleteFunc(f.failures, func(index string, _ indexFailure) bool { return !slices.Contains(res.Indexes, index) })
+		if len(f.failures) == 0 {
+			delete(x.failures, id)
+		}
+	}
+}
+
+// Stop stops retrying when the stream ends. The indices keep their entries.
+func (x *Indexer) Stop() {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ctx = nil
+	for _, f := range x.failures {
+		f.cancelRetry()
+	}
+}
+
+// Handling notes that an object is being handled until the returned function is called. Nothing is noted without a stream,
+// which lists all objects when it starts.
+func (x *Indexer) Handling(id string) (end func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	answers := x.answers
+	if answers != nil {
+		answers.begin(id)
+	}
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		answers.end(id)
+	}
+}
+
+// Offer indexes the version of an object that the operator's patch made, before its handlers are called. The object is
+// being handled; a nil indexer does nothing.
+func (x *Indexer) Offer(answer *object.Object) {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	id := queue.KeyOf(x.scope.Resource, answer).Object
+	if x.ctx == nil || x.ctx.Err() != nil || !x.answers.accept(id, answer.ResourceVersion) {
+		return // it was deleted, or the next stream lists all objects
+	}
+	x.index(id, watch.Event{Type: watch.Modified, Object: answer}, everyHandler)
+	x.tellChanged()
+}
+
+// Clear removes the entries of all objects, once the stream has ended, except from the indices to
+// keep: these stay complete while the objects are listed again.
+func (x *Indexer) Clear(keep []string) {
+	for _, id := range x.Resource.Indexes {
+		if !slices.Contains(keep, id) {
+			x.deps.Indices.Find(id).Retain(x.scope, func(string) bool { return false })
+		}
+	}
+	x.tellChanged()
+}
+
+// Retain removes the entries of all objects except for those that exist.
+func (x *Indexer) Retain(existing map[queue.Key]bool) {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	exists := func(id string) bool { return existing[queue.Key{Resource: x.scope.Resource, Object: id}] }
+	for _, id := range x.Resource.Indexes {
+		x.deps.Indices.Find(id).Retain(x.scope, exists)
+	}
+	for id, f := range x.failures {
+		if !exists(id) {
+			f.cancelRetry()
+			delete(x.failures, id)
+		}
+	}
+	x.tellChanged()
+}
+
+// Forget removes the entries of objects that other replicas handle from now on.
+func (x *Indexer) Forget(ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, id := range ids {
+		delete(x.answers, id)
+		x.removeEntries(id, x.Resource.Indexes...)
+		if f := x.failures[id]; f != nil {
+			f.cancelRetry()
+			delete(x.failures, id)
+		}
+	}
+	x.tellChanged()
+}
+
+// Handle indexes the object of an event, or removes its entries if it was deleted.
+func (x *Indexer) Handle(event watch.Event) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ctx.Err() != nil {
+		return // the next stream lists all objects again
+	}
+	id := queue.KeyOf(x.scope.Resource, event.Object).Object
+	if x.answers.knows(id, event) {
+		return
+	}
+	if event.Type == watch.Deleted {
+		x.removeEntries(id, x.Resource.Indexes...)
+		if f := x.failures[id]; f != nil {
+			f.cancelRetry()
+			delete(x.failures, id)
+		}
+		x.memories.ForgetMemo(x.scope, id)
+	} else {
+		x.index(id, event, everyHandler)
+	}
+	x.tellChanged()
+}
+
+// index calls the wanted indexing functions that match an object and are due for it, and removes its
+// entries from the indices whose handlers do not match.
+func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Handler) bool) {
+	object := event.Object
+	defer object.DropTree() // it may stay in the queue for long
+	memo, identity := x.recall(id, event)
+	res := x.Resource.Resource
+	cause := &handlers.Cause{Resource: res, Object: object, EventType: event.Type, Context: x.ctx, Views: &handlers.Views{Memo: memo}}
+	selected, decisions, err := x.match(cause)
+	if err != nil {
+		x.deps.ObjectLogger(res, object).With(observe.ErrorAttrs(err)...).Error(
+			"Cannot index the object; keeping its previous entries", observe.EventKey, observe.LogIndexFailed)
+		return
+	}
+	var subject *observe.Subject
+	if len(selected) > 0 || decisions != nil {
+		subject = x.subject(identity, object)
+	}
+	f := x.failures[id]
+	for _, h := range selected {
+		if !wanted(h) || f != nil && f.failures[h.ID].excluded(x.deps.Now()) {
+			continue
+		}
+		a, out, ok := x.attempt(h, subject, cause, memo, f)
+		if !ok {
+			return // the stream has ended
+		}
+		f = x.store(h, id, a, out, f)
+	}
+	for _, index := range x.Resource.Indexes {
+		if !hasID(selected, index) {
+			x.removeEntries(id, index)
+		}
+	}
+	if decisions != nil {
+		observe.Tell(x.deps.Sink, observe.ObjectIndexed{Subject: subject, Decisions: decisions, Failures: f.reported()})
+	}
+	if f != nil {
+		x.scheduleRetry(id, f, event, selected)
+	}
+}
+
+// subject returns the subject of events about indexing an object. The lines of its logger are not
+// posted as Kubernetes events.
+func (x *Indexer) subject(identity *observe.Identity, obj *object.Object) *observe.Subject {
+	res := x.Resource.Resource
+	return &observe.Subject{
+		Identity: identity, Resource: res, Object: obj, Reference: core.Reference(obj),
+		Logger: x.deps.ObjectLogger(res, obj), Recorder: x.deps.Recorder(res, obj),
+		Secrets: x.deps.Settings.Redaction.Of(res, obj),
+	}
+}
+
+// recall returns the memo of an object, and its identity. The identity is nil if the object is only
+// indexed, since nothing else is remembered of it.
+func (x *Indexer) recall(id string, event watch.Event) (memo any, identity *observe.Identity) {
+	if x.Resource.OnlyIndexed {
+		return x.memories.Memo(x.scope, id, x.deps.NewMemo), nil
+	}
+	key := queue.Key{Resource: x.scope.Resource, Object: id}
+	m := x.memories.Recall(key, event.Object.Namespace, event.Type == watch.Listed, x.deps.NewMemo)
+	return m.Memo, m.Identity
+}
+
+// match returns the indexing functions that match an object. If a subscriber needs them, it also returns
+// the decisions about all indexing functions.
+func (x *Indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, decisions []handlers.Decision, err error) {
+	defer core.RecoverPanic(&err)
+	set := x.Resource.Handlers
+	if set.NeedsTree(handlers.Indexing) {
+		if cause.Tree, err = cause.Object.Tree(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if x.deps.Sink.Wants(observe.KindObjectIndexed) {
+		decisions = set.Explain(handlers.Indexing, cause)
+	}
+	return set.Selected(handlers.Indexing, cause), decisions, nil
+}
+
+// attempt calls an indexing function once. It returns false if the stream has ended meanwhile: the
+// result must not count then.
+func (x *Indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *handlers.Cause, memo any, f *failedObject) (*call.Attempt, handlers.Outcome, bool) {
+	a := &call.Attempt{
+		Subject: subject,
+		Call: &handlers.Call{
+			Cause: cause, Handler: h, Memo: memo,
+			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
+		},
+		Backoff: x.deps.Settings.DefaultBackoff,
+	}
+	if f != nil {
+		failure := f.failures[h.ID]
+		a.Retries, a.Started = failure.Retries, failure.Started
+	}
+	slow := time.AfterFunc(slowIndexing, func() {
+		subject.Logger.Warn(fmt.Sprintf("%s is slow; no event of any %s is handled until it returns", h, cause.Resource.Plural),
+			observe.EventKey, observe.LogIndexSlow)
+	})
+	defer slow.Stop()
+	out, ok := x.invoker.Try(x.ctx, a)
+	return a, out, ok
+}
+
+func everyHandler(*handlers.Handler) bool { return true }
+
+func hasID(hs []*handlers.Handler, id string) bool {
+	return slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })
+}
+
+// store stores the result of an attempt in the index. If the attempt failed, it removes the entries of
+// the object and remembers the failure.
+func (x *Indexer) store(h *handlers.Handler, id string, a *call.Attempt, out handlers.Outcome, f *failedObject) *failedObject {
+	index, object := x.deps.Indices.Find(h.ID), index.Object{Scope: x.scope, ID: id}
+	switch {
+	case out.Err != nil:
+		index.Discard(object)
+	case out.Result != nil:
+		x.hideIndex(h.ID, a.Subject.Secrets, out.Result)
+		index.Replace(object, out.Result)
+	}
+	if f == nil {
+		if out.Final && out.Err == nil {
+			return nil
+		}
+		f = &failedObject{failures: indexFailures{}}
+		x.failures[id] = f
+	}
+	f.failures.record(h.ID, out, a.Began, a.Ended)
+	return f
+}
+
+// hideIndex hides the values of an index from now on if the values for an object contain a hidden value of it.
+func (x *Indexer) hideIndex(id string, secrets *redact.Secrets, values any) {
+	if secrets == nil || x.deps.HidesIndex(id) {
+		return
+	}
+	leaks := func(text string) bool { return secrets.Text(text) != text }
+	if slices.ContainsFunc(index.Texts(values), leaks) {
+		x.deps.HiddenIndices.Store(id, true)
+	}
+}
+
+// scheduleRetry retries the selected handlers that have failed when their delays are over, even if
+// the object does not change until then.
+func (x *Indexer) scheduleRetry(id string, f *failedObject, event watch.Event, selected []*handlers.Handler) {
+	f.cancelRetry()
+	if len(f.failures) == 0 {
+		delete(x.failures, id)
+		return
+	}
+	due, waiting := f.failures.next(func(id string) bool { return hasID(selected, id) })
+	if !waiting {
+		return
+	}
+	f.event = event
+	var timer *time.Timer
+	timer = time.AfterFunc(due.Sub(x.deps.Now()), func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if f.timer == timer && x.ctx != nil && x.ctx.Err() == nil {
+			x.index(id, f.event, func(h *handlers.Handler) bool { _, failed := f.failures[h.ID]; return failed })
+			x.tellChanged()
+		}
+	})
+	f.timer = timer
+}
+
+// removeEntries removes the entries of an object from some indices.
+func (x *Indexer) removeEntries(id string, indices ...string) {
+	for _, idx := range indices {
+		x.deps.Indices.Find(idx).Discard(index.Object{Scope: x.scope, ID: id})
+	}
+}
+
+// tellChanged tells that the contents of the indices may have changed.
+func (x *Indexer) tellChanged() {
+	observe.Tell(x.deps.Sink, observe.IndexChanged{IDs: x.Resource.Indexes})
+}

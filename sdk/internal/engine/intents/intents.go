@@ -1,0 +1,298 @@
+// Package intents carries out the requests of the inspector's readers, such as to retry a handler or to pause.
+package intents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Intents carries out what readers of the inspector ask for.
+type Intents struct {
+	Deps     *core.Deps
+	Memories *memory.Memories
+	Streams  atomic.Pointer[serving.Streams] // nil until the operator is connected to the cluster
+	Stop     func()                          // stops the operator
+	Pauses   *peers.Pauses
+	Peerings atomic.Pointer[peers.Peerings] // nil until the operator is connected to the cluster
+
+	Admission atomic.Pointer[reviews.AdmissionControl] // nil until then, and without admission handlers
+}
+
+// Handle carries out an intent, or rejects it with a reason.
+func (i *Intents) Handle(ctx context.Context, in inspect.Intent) inspect.Reply {
+	reject := func(reason string) inspect.Reply { return inspect.Reply{Error: reason} }
+	switch in.Kind {
+	case inspect.IntentStop:
+		i.Stop()
+	case inspect.IntentPause:
+		i.pause()
+	case inspect.IntentResume:
+		if reason := i.resume(); reason != "" {
+			return reject(reason)
+		}
+	case inspect.IntentFreeze, inspect.IntentRelease:
+		if reason := i.changePeers(ctx, in); reason != "" {
+			return reject(reason)
+		}
+	case inspect.IntentRetry:
+		if i.Deps.State.Paused.Load() {
+			return reject("the operator is paused " + i.Pauses.Reason())
+		}
+		if in.Object == nil {
+			return reject("retry: which object?")
+		}
+		if reason := i.retryNow(ctx, *in.Object, in.Handler); reason != "" {
+			return reject(reason)
+		}
+	case inspect.IntentReplay:
+		if reason := i.replay(in.Value); reason != "" {
+			return reject(reason)
+		}
+	case inspect.IntentPauseObject:
+		if in.Object == nil {
+			return reject("pause: which object?")
+		}
+		if reason := i.pauseObject(ctx, *in.Object, in.Value); reason != "" {
+			return reject(reason)
+		}
+	case inspect.IntentStartOver:
+		if in.Object == nil {
+			return reject("start over: which object?")
+		}
+		streams := i.Streams.Load()
+		if streams == nil {
+			return reject("the operator is still starting")
+		}
+		if reason := i.startOver(ctx, streams, *in.Object); reason != "" {
+			return reject(reason)
+		}
+	case inspect.IntentRetryFailed:
+		if reason := i.retryAll(in); reason != "" {
+			return reject(reason)
+		}
+	default:
+		return reject("this operator does not know how to " + string(in.Kind))
+	}
+	return inspect.Reply{OK: true}
+}
+
+// replay calls the handlers for an earlier review again. If it cannot, it returns the reason.
+func (i *Intents) replay(id string) (reason string) {
+	admission := i.Admission.Load()
+	if admission == nil {
+		return "the operator has no admission handlers, or is still starting"
+	}
+	return admission.Reviews.Replay(id)
+}
+
+// byRequest is the reason to pause that readers of the inspector add and remove.
+var byRequest = peers.PauseKey{Kind: inspect.PauseRequest}
+
+// pause pauses the handling of all objects until somebody asks to resume.
+func (i *Intents) pause() {
+	if i.Pauses.Add(byRequest, inspect.Pause{Reason: "on request"}) {
+		i.Deps.Logger.Info("Handling is paused.", observe.EventKey, observe.LogOperatorPaused)
+	}
+}
+
+// resume ends a pause on request. If others keep the operator paused, it returns the reason.
+func (i *Intents) resume() (reason string) {
+	removed, remaining := i.Pauses.Remove(byRequest)
+	switch {
+	case remaining != "":
+		return "still paused " + remaining
+	case removed:
+		i.Deps.Logger.Info("Handling is resumed.", observe.EventKey, observe.LogOperatorResumed)
+	}
+	return ""
+}
+
+// changePeers freezes the operators of the peering, or releases them. If it cannot, it returns the reason.
+func (i *Intents) changePeers(ctx context.Context, in inspect.Intent) (reason string) {
+	peerings := i.Peerings.Load()
+	if peerings == nil {
+		return "the operator is still starting"
+	}
+	ctx, cancel := context.WithTimeout(ctx, peers.PeeringLeave)
+	defer cancel()
+	if in.Kind == inspect.IntentFreeze {
+		return peerings.Freeze(ctx, in.Value)
+	}
+	return peerings.ReleasePeer(ctx, in.Value)
+}
+
+// retryNow calls the delayed and the failed handlers of an object at once, or only one of them. If it
+// cannot, it returns the reason.
+func (i *Intents) retryNow(ctx context.Context, ref inspect.Ref, handler string) (reason string) {
+	streams := i.Streams.Load()
+	if streams == nil {
+		return "the operator is still starting"
+	}
+	res := streams.Served(ref.Resource)
+	known := i.Memories.Find(queue.Key{Resource: ref.Resource, Object: ref.UID})
+	if res == nil || known == nil {
+		return ref.Name + " is unknown to the operator"
+	}
+	if handler != "" && !hasHandler(res, handler) {
+		return fmt.Sprintf("there is no handler %q for %s", handler, ref.Name)
+	}
+	if known.Flags.Paused.Load() {
+		return ref.Name + " is paused by its annotation " + state.PausedAnnotation
+	}
+	object, err := i.Deps.NewestVersion(ctx, res.Resource, ref.Namespace, ref.Name, ref.UID)
+	switch {
+	case err != nil:
+		return err.Error()
+	case object == nil:
+		return ref.Name + " was deleted"
+	}
+	known.RetryNow(memory.NewRetryRequest(handler))
+	i.Deps.Queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: object})
+	return ""
+}
+
+// pauseObject sets the annotation that pauses an object to the reason, or removes it if that is empty. If it
+// cannot, it returns why.
+func (i *Intents) pauseObject(ctx context.Context, ref inspect.Ref, reason string) string {
+	streams := i.Streams.Load()
+	if streams == nil {
+		return "the operator is still starting"
+	}
+	res := streams.Served(ref.Resource)
+	if res == nil {
+		return ref.Name + " is unknown to the operator"
+	}
+	var value any // null removes it
+	if reason != "" {
+		value = reason
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": ref.UID, "annotations": map[string]any{state.PausedAnnotation: value},
+	}})
+	if err != nil {
+		return err.Error()
+	}
+	_, err = i.Deps.Client.Patch(ctx, res.Resource, ref.Namespace, ref.Name, "", patch.MergeType, body)
+	if kube.Classify(err) == kube.NotFound {
+		return ref.Name + " was deleted"
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// startOverPatience is how long the answer to a request to start over waits for the present cycle of the object.
+const startOverPatience = time.Second
+
+// startOver makes an object be handled from scratch between two cycles: a cycle that runs now would record its
+// outcome over it. It waits for that for a moment; later failures are logged. If it cannot, it returns the reason.
+func (i *Intents) startOver(ctx context.Context, streams *serving.Streams, ref inspect.Ref) (reason string) {
+	done, late := make(chan string, 1), new(atomic.Bool)
+	queued := i.Deps.Queue.Between(queue.Key{Resource: ref.Resource, Object: ref.UID}, func(ctx context.Context) {
+		var reason string
+		if err := core.WithRecovery(func() { reason = startOver(ctx, i.Deps, streams, i.Memories, ref) }); err != nil {
+			reason = err.Error() // a storage has panicked
+		}
+		if done <- reason; late.Load() && reason != "" {
+			i.Deps.Logger.Error("Cannot handle "+ref.Name+" from scratch: "+reason, observe.EventKey, observe.LogStartOverFailed)
+		}
+	})
+	if !queued {
+		return "the operator is stopping"
+	}
+	patience := time.NewTimer(startOverPatience)
+	defer patience.Stop()
+	select {
+	case reason := <-done:
+		return reason
+	case <-ctx.Done():
+		return "the operator is stopping"
+	case <-patience.C:
+		late.Store(true)
+	}
+	select {
+	case reason := <-done: // in the same moment: it is logged or returned, or both
+		return reason
+	default:
+		return ""
+	}
+}
+
+// hasHandler reports whether a handler, or the handler of a sub-handler, is for the resource.
+func hasHandler(res *core.ServedResource, id string) bool {
+	is := func(h *handlers.Handler) bool { return h.ID == id || strings.HasPrefix(id, h.ID+"/") }
+	return res.Handlers.Any(handlers.Changing, is) || res.Handlers.Any(handlers.Spawning, is)
+}
+
+// retryAll calls the failed handlers of all objects again, or only one of them. If it cannot, it returns
+// the reason.
+func (i *Intents) retryAll(in inspect.Intent) (reason string) {
+	switch in.Value {
+	case "":
+	case inspect.RetryFormer:
+		i.Deps.State.RetryFormer.Store(true) // first: objects that are found from now on are added there
+	default:
+		return "this operator does not know how to retry " + in.Value
+	}
+	for key, known := range i.Memories.All() {
+		if known.Flags.Failed.Load() != nil || known.DaemonFailed() {
+			i.Deps.Retries.Add(core.RetryJob{Key: key, Handler: in.Handler})
+		}
+	}
+	return ""
+}
+
+// retryPatience is how long retries wait for the handlers of one object before they begin with another.
+const retryPatience = time.Minute
+
+// RetryFailed calls the failed handlers of an object again, and waits until they were called. It does
+// nothing if there are none by now.
+func (i *Intents) RetryFailed(ctx context.Context, job core.RetryJob) error {
+	streams, known := i.Streams.Load(), i.Memories.Find(job.Key)
+	if streams == nil || known == nil {
+		return nil
+	}
+	res, failed := streams.Served(job.Key.Resource), known.Flags.Failed.Load()
+	if res == nil || failed == nil && !known.DaemonFailed() {
+		return nil
+	}
+	request := memory.NewRetryRequest(job.Handler)
+	if failed == nil {
+		known.RetryNow(request)
+		i.Deps.Queue.Again(job.Key.Resource, watch.Event{Type: watch.Modified, Object: known.Group.Load().Live()})
+		return nil
+	}
+	object, err := i.Deps.NewestVersion(ctx, res.Resource, failed.Namespace, failed.Name, job.Key.Object)
+	if err != nil || object == nil {
+		return err
+	}
+	known.RetryNow(request)
+	i.Deps.Queue.Again(job.Key.Resource, watch.Event{Type: watch.Modified, Object: object})
+	patience := time.NewTimer(retryPatience)
+	defer patience.Stop()
+	select {
+	case <-request.Taken:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package outbox
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+// All annotations of an object have a common size limit, which people and other controllers can use up. The server then
+// rejects every patch that adds an annotation, so that the object could be neither handled nor deleted. Annotations of the
+// operator without room are parked in the outbox instead. The operator reads them as if they were on the object, and
+// writes them when there is room.
+
+// fit reduces a patch to the size limit. It parks annotations of the operator's own changes, which are a part of the patch,
+// biggest first. If that is not enough, it drops the annotations of handlers.
+func (o *Outbox) fit(to *Target, p *patch.Patch) {
+	if len(o.Parked) == 0 && annotationsSize(to.Tree, p) <= patch.MaxAnnotationsSize {
+		return // as nearly always
+	}
+	own, restored := o.Held.Own, o.unpark(to.Tree, p)
+	values := AnnotationsOf(own)
+	biggestFirst := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(textLen(values[b]), textLen(values[a])), cmp.Compare(a, b))
+	})
+	needed := annotationsSize(to.Tree, p)
+	size := needed
+	for _, key := range biggestFirst {
+		text, ok := values[key].(string)
+		if size <= patch.MaxAnnotationsSize {
+			break
+		}
+		if ok {
+			o.Park(key, text)
+			p.Discard(object.Path{"metadata", "annotations", key})
+			own.Discard(object.Path{"metadata", "annotations", key})
+			size = annotationsSize(to.Tree, p)
+		}
+	}
+	if size > patch.MaxAnnotationsSize {
+		dropHandlersAnnotations(to.Logger, p)
+	}
+	if needed > patch.MaxAnnotationsSize && to.WarnOnce("annotations are full") {
+		warnFull(to.Logger, to.Tree, needed)
+	}
+	if restored && len(o.Parked) == 0 {
+		to.Logger.Info("Annotations fit on the object again; writing those kept in memory", observe.EventKey, observe.LogAnnotationsRestored)
+	}
+}
+
+// unpark adds the parked annotations to a patch, unless the operator's own changes, which are a part of it, replace or
+// remove them. It reports whether there are any.
+func (o *Outbox) unpark(obj map[string]any, p *patch.Patch) (restored bool) {
+	values := AnnotationsOf(o.Held.Own)
+	for key, text := range o.Parked {
+		path := object.Path{"metadata", "annotations", key}
+		value, replaced := values[key]
+		_, written := object.Annotations(obj)[key]
+		switch {
+		case !replaced:
+			p.Set(path, text)
+			o.Held.Own.Set(path, text)
+			restored = true
+		case value == nil && !written:
+			p.Discard(path)
+		}
+	}
+	o.Parked = nil
+	return restored
+}
+
+// Park keeps an annotation that does not fit on the object.
+func (o *Outbox) Park(key, text string) {
+	if o.Parked == nil {
+		o.Parked = make(map[string]string, 1)
+	}
+	o.Parked[key] = text
+}
+
+// dropHandlersAnnotations drops the annotations that handlers set. Retries would fail too, and would
+// prevent the deletion of the object.
+func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
+	if dropped := p.DropAnnotations(func(string) bool { return true }); len(dropped) > 0 {
+		logger.Error(fmt.Sprintf("Annotations set by handlers do not fit on the object; discarding them: %s",
+			strings.Join(dropped, ", ")), observe.EventKey, observe.LogAnnotationsDropped)
+	}
+}
+
+func warnFull(logger *slog.Logger, obj map[string]any, needed int) {
+	annotations := object.Annotations(obj)
+	names := slices.SortedFunc(maps.Keys(annotations), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sizeOf(annotations, b), sizeOf(annotations, a)), cmp.Compare(a, b))
+	})
+	biggest := make([]string, 0, 3)
+	for _, name := range names[:min(3, len(names))] {
+		biggest = append(biggest, fmt.Sprintf("%s (%d bytes)", name, sizeOf(annotations, name)))
+	}
+	logger.Warn(fmt.Sprintf("Annotations of the object are full (%d bytes of %d); keeping the operator's own in memory until they fit. "+
+		"Handlers may be called again after a restart. Shorten the biggest annotations: %s",
+		needed, patch.MaxAnnotationsSize, cmp.Or(strings.Join(biggest, ", "), "none but the operator's own")),
+		observe.EventKey, observe.LogAnnotationsFull)
+}
+
+// AnnotationsOf returns the annotations that a patch sets or removes.
+func AnnotationsOf(p *patch.Patch) map[string]any {
+	annotations, _ := p.Lookup(object.Path{"metadata", "annotations"})
+	out, _ := annotations.(map[string]any)
+	return maps.Clone(out)
+}
+
+func annotationsSize(object map[string]any, p *patch.Patch) (size int) {
+	p.Edit(func(merge map[string]any) { size = patch.AnnotationsSize(object, merge) })
+	return size
+}
+
+func sizeOf(annotations map[string]any, key string) int {
+	value, ok := annotations[key]
+	if !ok {
+		return 0
+	}
+	return len(key) + textLen(value)
+}
+
+func textLen(value any) int {
+	s, _ := value.(string)
+	return len(s)
+}

@@ -1,0 +1,79 @@
+package outbox
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+// Send sends the held changes. Each request counts for itself: the outbox drops accepted changes. If the API server
+// refuses the changes by handlers, the rest is sent without them, so that no outcome is lost.
+func (o *Outbox) Send(to *Target) (err error) {
+	w, ownFns := o.Held, o.Held.Own.Fns()
+	w.Handlers, err = o.attempt(to, w.Handlers)
+	if v := w.verdict(err, to); v != repeatIt && !FailsTransformations(err) {
+		err = o.sendRest(to, ownFns, v, err)
+	}
+	if w.Own.Empty() && w.verdict(err, to) == keepIt {
+		w.refusals++
+	}
+	if w.Empty() {
+		o.Held = nil
+	}
+	return err
+}
+
+// attempt sends changes by handlers together with the operator's own, as far as they fit, and returns the rest of
+// the former. The finalizer is decided on again.
+func (o *Outbox) attempt(to *Target, handlers *patch.Patch) (left *patch.Patch, err error) {
+	w, whole, remaining := o.Held, patch.NewPatch(), (*patch.Patch)(nil)
+	whole.Append(handlers)
+	whole.Append(w.Own)
+	o.fit(to, whole)
+	if !whole.Empty() {
+		remaining, err = to.Send(whole)
+	}
+	w.Own, left = w.Own.UnsentFields(remaining), handlers.Unsent(remaining)
+	if FailsTransformations(err) && w.verdict(err, to) == dropIt {
+		left.DropFns()
+	}
+	return left, err
+}
+
+// sendRest sends the rest without the refused fields that handlers have set. If the API server accepts the rest, the
+// verdict on the fields counts; otherwise, nothing is dropped.
+func (o *Outbox) sendRest(to *Target, ownFns []patch.Fn, v verdict, refusal error) error {
+	w := o.Held
+	for _, fn := range ownFns {
+		w.Own.AddFn(fn)
+	}
+	fns, err := o.attempt(to, w.Handlers.TakeFns())
+	if w.Own.Empty() && v == dropIt {
+		to.Logger.With(observe.ErrorAttrs(refusal)...).Error("API server rejected the handlers' patch; discarding it", observe.EventKey, observe.LogPatchRejected)
+		w.Handlers = fns
+		return err
+	}
+	w.Handlers.Restore(fns)
+	if w.Own.Empty() {
+		return refusal
+	}
+	return err
+}
+
+// verdict returns the fate of the part that a failed request was about: the first of the rest.
+func (w *Writes) verdict(err error, to *Target) verdict {
+	outsideStatus := func(p *patch.Patch) bool {
+		_, status := p.Lookup(object.Path{"status"})
+		return p.Fields() > 1 || p.Fields() == 1 && !status
+	}
+	about := theChanges
+	switch {
+	case FailsTransformations(err):
+		about = theTransformations
+	case w.Handlers.Fields() == 0, to.StatusAlone && outsideStatus(w.Own) && !outsideStatus(w.Handlers):
+		about = theRecords
+	case pinsVersion(w.Handlers.Tree()):
+		about = thePinned
+	}
+	return verdictOn(answerAbout(about, err), about, w.refusals)
+}

@@ -1,0 +1,276 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// requester sends the PATCH requests of one patch of one object, in turn.
+type requester struct {
+	deps     *core.Deps
+	ctx      context.Context //nolint:containedctx // it lives as long as the call that has the context
+	resource *resources.Resource
+	object   *object.Object // that the patch is for
+	newest   *object.Object // the newest version that is known of it
+	guarded  bool           // see [requester.Guard]
+	logger   *slog.Logger
+	subject  *observe.Subject // nil for daemons, whose requests are not reported
+}
+
+// SendPatch sends a patch of an object in as few requests as possible. If it is guarded, the first attempt
+// at the status is too, so that another object of the same name does not get it. Requests without an answer
+// are reported for the subject, if there is one.
+func SendPatch(ctx context.Context, d *core.Deps, res *resources.Resource, obj *object.Object, p *patch.Patch, guarded bool, logger *slog.Logger, subject *observe.Subject) (result patch.Result, err error) {
+	defer core.RecoverPanic(&err)
+	r := &requester{deps: d, ctx: ctx, resource: res, object: obj, newest: obj, guarded: guarded, logger: logger, subject: subject}
+	result, err = p.Send(obj, res.HasSubresource("status"), patch.Requests{Send: r.send, Landed: r.landed})
+	if errors.Is(err, patch.ErrTransform) {
+		err = &transformError{err}
+	}
+	return result, err
+}
+
+// send sends a PATCH request, and keeps secret values out of the log and the error.
+func (r *requester) send(call patch.Call) (patch.Object, error) {
+	secrets := r.deps.Settings.Redaction.Of(r.resource, r.object)
+	logPatch(r.logger, call, secrets)
+	patched, err := r.sendUntilAnswered(call)
+	if err != nil && r.newest != r.object { // the API server may quote values of either
+		secrets = r.deps.Settings.Redaction.Of(r.resource, r.object, r.newest)
+	}
+	return patched, secrets.Error(err, call.Payload)
+}
+
+// sendUntilAnswered sends a PATCH request. After a conflict, and if the object seems to be gone, it makes
+// sure that the object still exists, and repeats the request; a JSON patch is outdated if there is a newer
+// version.
+func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
+	merge, _ := call.Payload.(map[string]any)
+	if err := checkPinnedVersion(merge); err != nil {
+		return nil, err
+	}
+	missing, repeated := false, false
+	for attempt := 1; ; attempt++ {
+		patched, again, err := r.request(call)
+		repeated = repeated || again // an earlier one may have been applied, whatever the last answer is
+		answer := ClassifyAnswer(err, call.ContentType)
+		if answer == PatchRejected && kube.RefusesUID(err) && !setsMetadata(merge, "uid") {
+			answer = PatchGone // by the guard
+		}
+		switch answer {
+		case PatchAccepted:
+			return r.accept(patched)
+		case PatchRejected, PatchDoubted, PatchDenied:
+			if call.ContentType == patch.JSONType {
+				err = &transformError{err}
+			}
+			return nil, err
+		case PatchConflict:
+			if pinsVersion(merge) {
+				return nil, fmt.Errorf("%w: %w", errPinned, err)
+			}
+			if attempt >= MaxConflicts {
+				return nil, err
+			}
+		case PatchFailed:
+			return nil, err
+		case PatchOutdated, PatchGone:
+		}
+		newest, listErr := r.deps.NewestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+		switch {
+		case listErr != nil:
+			return nil, listErr
+		case newest == nil:
+			return nil, patch.ErrGone
+		case answer == PatchOutdated && newest.ResourceVersion == call.Version():
+			return nil, &transformError{err} // by an admission webhook: no newer version is going to come
+		case answer == PatchOutdated && repeated:
+			return nil, patch.ErrRepeated
+		case answer == PatchOutdated:
+			return nil, patch.ErrOutdated
+		case answer == PatchGone && missing:
+			return nil, fmt.Errorf("the object exists, but the API server does not find it: %w", err)
+		}
+		r.newest, r.guarded, missing = newest, true, answer == PatchGone
+		r.logger.Debug("Patch conflicts with another change; repeating it", observe.EventKey, observe.LogPatchRepeated, "error", err)
+	}
+}
+
+func (r *requester) request(call patch.Call) (patched *object.Object, repeated bool, err error) {
+	request := kube.PatchRequest{
+		Namespace: r.object.Namespace, Name: r.object.Name, Subresource: call.Subresource, ContentType: call.ContentType,
+	}
+	merge, ok := call.Payload.(map[string]any)
+	switch {
+	case !ok || r.object.UID == "": // JSON patches test the version
+		request.Body, err = patch.Body(call.Payload)
+	case call.Subresource == "" || r.guarded:
+		request.Body, err = r.guard(call, merge)
+	default:
+		request.Body, err = patch.Body(merge)
+		request.Repeat = func() ([]byte, error) { return r.guard(call, merge) }
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer reportPending(r.deps, r.subject, call.Subresource)()
+	return r.deps.Client.SendPatch(r.ctx, r.resource, request)
+}
+
+// guard returns the body of a merge patch that applies to this object only, and not to another one that
+// was made under its name. The uid of custom resources is not checked in requests for the status, so these
+// name the newest version too.
+func (r *requester) guard(call patch.Call, merge map[string]any) ([]byte, error) {
+	metadata := maps.Clone(object.Metadata(merge))
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	if !setsMetadata(merge, "uid") {
+		metadata["uid"] = r.object.UID
+	}
+	if call.Subresource != "" && !pinsVersion(merge) {
+		metadata["resourceVersion"] = r.newest.ResourceVersion
+	}
+	guarded := maps.Clone(merge)
+	guarded["metadata"] = metadata
+	return patch.Body(guarded)
+}
+
+// accept checks the answer to a request that was accepted.
+func (r *requester) accept(patched *object.Object) (patch.Object, error) {
+	switch {
+	case patched.UID != r.object.UID:
+		return nil, r.misplaced(patched)
+	case object.Precedes(patched.ResourceVersion, r.newest.ResourceVersion):
+		return nil, fmt.Errorf("the answer has version %s, which is older than %s", patched.ResourceVersion, r.newest.ResourceVersion)
+	}
+	r.newest = patched
+	return patched, nil
+}
+
+// misplaced returns the error of a request whose answer is another object.
+func (r *requester) misplaced(patched *object.Object) error {
+	newest, err := r.deps.NewestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+	switch {
+	case err != nil:
+		return err
+	case newest != nil || patched.UID == "":
+		return fmt.Errorf("the answer has the uid %q, while the object has %q", patched.UID, r.object.UID)
+	}
+	r.logger.Error(fmt.Sprintf("The object was deleted and made again while it was handled; the patch has reached the new one, with uid %s. "+
+		"If its handlers are not called, remove the operator's annotations from it", patched.UID), observe.EventKey, observe.LogPatchMisplaced)
+	return patch.ErrGone
+}
+
+// landedTimeout limits how long to wait for the first version after that of a request.
+const landedTimeout = 10 * time.Second
+
+// landed finds out whether a JSON patch was applied whose answer was lost. It applied to one version
+// only, so it is the first change after that version, or it was not applied.
+func (r *requester) landed(call patch.Call) (newest patch.Object, landed bool, err error) {
+	current, err := r.deps.NewestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case current == nil:
+		return nil, false, patch.ErrGone
+	case current.ResourceVersion == call.Version():
+		return current, false, nil
+	}
+	next, err := r.versionAfter(call.Version())
+	if err != nil {
+		r.logger.Debug("Cannot look at the version after a patch whose answer was lost; looking at the newest one",
+			observe.EventKey, observe.LogPatchRepeated, "error", err)
+		next = current
+	}
+	tree, err := next.Tree()
+	if err != nil {
+		return nil, false, err
+	}
+	r.newest = current
+	return current, call.Applied(tree), nil
+}
+
+// versionAfter returns the version of the object that follows another one.
+func (r *requester) versionAfter(version string) (*object.Object, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, landedTimeout)
+	defer cancel()
+	stream, err := r.deps.Client.Watch(ctx, r.resource, r.object.Namespace, kube.ListOptions{
+		FieldSelector: "metadata.name=" + r.object.Name, ResourceVersion: version, Timeout: landedTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	for {
+		frame, err := stream.Next()
+		switch {
+		case err != nil:
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		case frame.Type == object.EventError:
+			return nil, fmt.Errorf("watch from version %s: %s", version, frame.Status)
+		case frame.Type != object.EventBookmark && frame.Object.UID == r.object.UID:
+			return frame.Object, nil
+		}
+	}
+}
+
+// checkPinnedVersion rejects a merge patch for a version of the object that cannot exist. The API server
+// answers it with 500, as if it could succeed later.
+func checkPinnedVersion(merge map[string]any) error {
+	version, _ := object.Metadata(merge)["resourceVersion"].(string)
+	if version == "" {
+		return nil
+	}
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("the patch is for the resourceVersion %q, which is none", version))
+	}
+	return nil
+}
+
+func logPatch(logger *slog.Logger, call patch.Call, secrets *redact.Secrets) {
+	if !logger.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	target := "the resource"
+	if call.Subresource != "" {
+		target = "the " + call.Subresource
+	}
+	kind := "Merge-patching"
+	if call.ContentType == patch.JSONType {
+		kind = "JSON-patching"
+	}
+	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{secrets.Payload(call.Payload)})
+}
+
+// loggedPayload formats the body of a request for log lines when it is printed.
+type loggedPayload struct{ body any }
+
+// String returns the body as JSON.
+func (p loggedPayload) String() string {
+	text, err := json.Marshal(p.body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

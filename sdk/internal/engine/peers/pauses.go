@@ -1,0 +1,173 @@
+package peers
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// PauseKey identifies a reason to pause.
+type PauseKey struct {
+	Kind inspect.PauseKind
+	name string // tells several reasons of a kind apart; may be empty
+}
+
+// Pauses are the reasons why the operator handles no objects; it handles them while there are none. A
+// pause does not interrupt handlers that are running: the discovery stops the streams, daemons and timers.
+// It is safe for concurrent use.
+type Pauses struct {
+	state   *core.RunState
+	sink    *observe.Sink
+	now     func() time.Time
+	changed core.Wakeup // raised when the operator is paused or resumed
+
+	mu       sync.Mutex
+	reasons  map[PauseKey]inspect.Pause
+	ending   map[PauseKey]bool // reasons that go once the streams, daemons and timers have been stopped
+	ready    bool              // all objects are known
+	stopping bool              // the operator was asked to stop
+}
+
+// NewPauses returns the reasons to pause of an operator, of which there are none yet. The wakeup is raised when a pause begins or ends.
+func NewPauses(d *core.Deps, changed core.Wakeup) *Pauses {
+	return &Pauses{state: d.State, sink: d.Sink, now: d.Now, changed: changed, reasons: map[PauseKey]inspect.Pause{}, ending: map[PauseKey]bool{}}
+}
+
+// Add adds a reason, or replaces the one with this key. It returns false if the key had a reason.
+func (p *Pauses) Add(key PauseKey, why inspect.Pause) (added bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, had := p.reasons[key]
+	why.Kind, why.Since = key.Kind, before.Since
+	if !had {
+		why.Since = p.now()
+	}
+	p.reasons[key] = why
+	delete(p.ending, key)
+	p.update()
+	return !had
+}
+
+// Remove removes a reason. It returns false if there is none with this key, and otherwise what still keeps
+// the operator paused: an empty text if nothing does.
+func (p *Pauses) Remove(key PauseKey) (removed bool, remaining string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	removed = p.drop(key)
+	return removed, reasonOf(p.sorted())
+}
+
+// drop removes a reason. The lock must be held.
+func (p *Pauses) drop(key PauseKey) (dropped bool) {
+	if _, dropped = p.reasons[key]; dropped {
+		delete(p.reasons, key)
+		delete(p.ending, key)
+		p.update()
+	}
+	return dropped
+}
+
+// end removes a reason as soon as the discovery has stopped all streams, daemons and timers. They know the objects from a
+// time in which other operators may have acted.
+func (p *Pauses) end(key PauseKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, there := p.reasons[key]; there {
+		p.ending[key] = true
+		p.changed.Raise()
+	}
+}
+
+// WhileStopped removes the reasons that end, after the function has stopped the streams, daemons and timers. A reason that
+// is added meanwhile stays.
+func (p *Pauses) WhileStopped(stop func()) {
+	p.mu.Lock()
+	ending := slices.Collect(maps.Keys(p.ending))
+	p.mu.Unlock()
+	stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range ending {
+		if p.ending[key] {
+			p.drop(key)
+		}
+	}
+}
+
+// BecomeReady notes that all objects are known: the operator runs unless it is paused.
+func (p *Pauses) BecomeReady() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ready = true
+	p.tell()
+}
+
+// BeginStopping notes that the operator stops, paused or not.
+func (p *Pauses) BeginStopping() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopping = true
+	p.tell()
+}
+
+// Reason returns why the operator is paused; it is empty if it is not.
+func (p *Pauses) Reason() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return reasonOf(p.sorted())
+}
+
+// update pauses or resumes the operator, and tells it. The lock must be held.
+func (p *Pauses) update() {
+	paused := len(p.reasons) > 0
+	if paused {
+		p.state.WasPaused.Store(true) // first: events that are dropped from now on must be listed again
+	}
+	if paused {
+		p.state.Pause.Drain()
+	} else {
+		p.state.Pause.Raise()
+	}
+	if p.state.Paused.Swap(paused) != paused {
+		p.changed.Raise()
+	}
+	p.tell()
+}
+
+// tell tells the state of the operator. The lock must be held.
+func (p *Pauses) tell() {
+	all := p.sorted()
+	changed := observe.OperatorChanged{State: inspect.OperatorStarting, Reason: reasonOf(all), Pauses: all}
+	switch {
+	case p.stopping:
+		changed.State = inspect.OperatorStopping
+	case len(all) > 0:
+		changed.State = inspect.OperatorPaused
+	case p.ready:
+		changed.State = inspect.OperatorRunning
+	}
+	observe.Tell(p.sink, changed)
+}
+
+// sorted returns the reasons, the oldest first. The lock must be held.
+func (p *Pauses) sorted() []inspect.Pause {
+	return slices.SortedFunc(maps.Values(p.reasons), func(a, b inspect.Pause) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Reason, b.Reason))
+	})
+}
+
+// reasonOf joins the reasons to one text.
+func reasonOf(all []inspect.Pause) string {
+	texts := make([]string, len(all))
+	for i, why := range all {
+		texts[i] = why.Reason
+	}
+	return strings.Join(texts, "; ")
+}

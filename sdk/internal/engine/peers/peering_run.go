@@ -1,0 +1,167 @@
+package peers
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+	"github.com/kopf-dev/kopf/sdk/peering"
+)
+
+// assumeUnknown pauses the operator until its peers are known.
+func (o *peeringObject) assumeUnknown() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.verdict.unknown("until the peers in " + o.String() + " are known")
+}
+
+// run takes part until the context ends. The operator writes its record before it looks at those of others:
+// of two operators that start at the same time, one at least sees the other.
+func (o *peeringObject) run(ctx context.Context) {
+	defer close(o.left)
+	o.announce(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { o.keepAlive(ctx) })
+	watch.Run(ctx, watch.Options{
+		Client: o.client, Resource: o.resource, Namespace: o.namespace,
+		Handle: func(event watch.Event) {
+			if event.Object.Name == o.settings.Name {
+				o.see(event.Object, event.Type == watch.Deleted)
+			}
+		},
+		Listed:            func(int) { o.setListed() },
+		Restarted:         o.interrupted,
+		ServerTimeout:     o.deps.Settings.ServerTimeout,
+		ClientTimeout:     o.deps.Settings.ClientTimeout,
+		InactivityTimeout: o.deps.Settings.InactivityTimeout,
+		ReconnectBackoff:  o.deps.Settings.ReconnectBackoff,
+		Logger:            o.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail),
+	})
+	wg.Wait()
+	o.end(ctx)
+}
+
+// announce writes the operator's record for the first time. It returns when that is done, or impossible.
+func (o *peeringObject) announce(ctx context.Context) {
+	for delay := peeringRetry; !o.renew(ctx); delay = min(2*delay, peeringRetryMax) {
+		if core.Sleep(ctx, delay) != nil {
+			return
+		}
+	}
+}
+
+// keepAlive renews the record before it expires, and whenever there is something to write.
+func (o *peeringObject) keepAlive(ctx context.Context) {
+	delay := peeringRetry
+	for written := true; ; {
+		next := delay
+		if written {
+			next, delay = keepAlive(o.settings.Lifetime, rand.IntN(6)), peeringRetry
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-o.work:
+			timer.Stop()
+		case <-timer.C:
+		}
+		o.clean(ctx)
+		if written = o.renew(ctx); !written {
+			delay = min(2*delay, peeringRetryMax)
+		}
+	}
+}
+
+// keepAlive is [peering.KeepAlive], but early enough for a second request if the first one is not answered.
+func keepAlive(lifetime time.Duration, jitter int) time.Duration {
+	return min(peering.KeepAlive(lifetime, jitter), lifetime*2/3)
+}
+
+// renew writes the operator's record. It returns false if that should be tried again soon. If the record had expired, the
+// operator acts again only after it has looked at the response, which has the newest version of the object.
+func (o *peeringObject) renew(ctx context.Context) bool {
+	self := o.record()
+	patched, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: self})
+	if ctx.Err() != nil {
+		return true
+	}
+	o.tellKeepAlive(err)
+	o.mu.Lock()
+	o.tenure.failure = err
+	o.mu.Unlock()
+	switch {
+	case err == nil:
+		o.mu.Lock()
+		o.own.wrote(self.LastSeen)
+		o.tenure.renew(self.LastSeen, o.checkTenure)
+		o.lost = o.lost || o.tenure.lapsed // peers that stood still, too, have to renew their records
+		o.mu.Unlock()
+		o.see(patched, false)
+		return o.actAgain(self.LastSeen)
+	case kube.Classify(err) == kube.NotFound:
+		o.gone()
+		return o.actAgain(self.LastSeen)
+	case isFutile(err):
+		return true
+	}
+	o.mu.Lock()
+	o.lost = true
+	o.mu.Unlock()
+	return false
+}
+
+// clean removes the records of dead peers, unless one of them has come back. Other operators do the same: it
+// does not matter who succeeds.
+func (o *peeringObject) clean(ctx context.Context) {
+	o.mu.Lock()
+	dead, newest := map[string]*peering.Peer{}, o.newest
+	for _, identity := range o.dead {
+		dead[identity] = &peering.Peer{Identity: identity}
+	}
+	o.dead = nil
+	o.mu.Unlock()
+	if len(dead) == 0 || newest == nil {
+		return
+	}
+	patched, err := o.write(ctx, newest.ResourceVersion, dead)
+	if err != nil {
+		o.verdict.logger.Debug("Cannot remove the records of dead peers from "+o.String(), observe.EventKey, observe.LogPeeringKeepAlive, "error", err)
+		return
+	}
+	o.see(patched, false)
+}
+
+// end removes the operator's record, so that others can resume at once, unless its next process takes over, or
+// another replica shares it.
+func (o *peeringObject) end(ctx context.Context) {
+	o.mu.Lock()
+	if o.alarm != nil {
+		o.alarm.Stop()
+	}
+	o.verdict.release()
+	o.tenure.leave()
+	observe.Tell(o.deps.Sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
+	o.place.leave(o)
+	exists, shared := o.newest != nil || !o.listed, o.own.isShared(time.Now())
+	o.mu.Unlock()
+	if !exists {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), PeeringLeave)
+	defer cancel()
+	switch {
+	case o.handOver != nil && o.handOver():
+		o.leaveRecord(ctx, o.record()) // the next process has the whole lifetime to start
+	case shared:
+		o.leaveRecord(ctx, o.own.leaving(o.settings.Priority, time.Now()))
+	default:
+		o.removeRecord(ctx)
+	}
+}

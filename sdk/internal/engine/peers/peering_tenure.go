@@ -1,0 +1,105 @@
+package peers
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// tenure is the time in which the operator's record in a peering object counts: one lifetime after the last renewal was
+// sent. Past the end, other operators may act. The lock of the peering object guards all fields except the guard.
+type tenure struct {
+	guard    fence.Guard // has no deadline while there is no record
+	pauses   *Pauses
+	key      PauseKey
+	newTerm  func() // is called before the operator acts again
+	logger   *slog.Logger
+	object   string
+	lifetime time.Duration // lifetime of the record; whole seconds
+
+	lapsed  bool        // the operator does not act until it has looked at its peers again
+	failure error       // error of the last renewal; nil if it succeeded
+	alarm   *time.Timer // checks when the record expires
+}
+
+// renew notes that the record was renewed by a request that was sent at a time. The function is called when the record
+// expires.
+func (t *tenure) renew(sent time.Time, expired func()) {
+	if t.guard.Renew(sent, t.lifetime) {
+		t.lapse()
+	}
+	t.stopAlarm()
+	t.alarm = time.AfterFunc(t.lifetime-time.Since(sent), expired)
+}
+
+// vacate notes that the operator has no record, since the object does not exist.
+func (t *tenure) vacate() {
+	t.stopAlarm()
+	if t.guard.Free() {
+		t.lapse()
+	}
+}
+
+// check pauses the operator if its record has expired.
+func (t *tenure) check() {
+	if t.guard.Lapsed() {
+		t.lapse()
+	}
+}
+
+func (t *tenure) lapse() {
+	if t.lapsed {
+		return
+	}
+	t.lapsed = true
+	t.guard.Drop()
+	level := slog.LevelWarn
+	if t.pauses.Reason() != "" {
+		level = slog.LevelDebug // it does not act anyway
+	}
+	t.pauses.Add(t.key, inspect.Pause{Reason: "until its record in " + t.object + " is renewed"})
+	args := []any{observe.EventKey, observe.LogPeeringLapsed}
+	if t.failure != nil {
+		args = append(args, "error", t.failure)
+	}
+	t.logger.Log(context.Background(), level, "The record of this operator in "+t.object+" was not renewed within "+t.lifetime.String()+
+		": the API server did not accept it, or this process stood still. Other operators may act: this one begins and writes nothing until it has renewed the record", args...)
+}
+
+// resume makes the operator act again, unless a peer has precedence. It returns false if the request that was sent at this
+// time is too old to show the present peers.
+func (t *tenure) resume(sent time.Time) bool {
+	var answer fence.Guard
+	answer.Renew(sent, t.lifetime)
+	if answer.Lapsed() {
+		return false
+	}
+	if !t.lapsed {
+		return true
+	}
+	t.lapsed = false
+	t.newTerm()
+	t.logger.Info("The record of this operator in "+t.object+" counts again: listing all objects, unless another operator has precedence",
+		observe.EventKey, observe.LogPeeringRenewed)
+	t.guard.Raise()
+	t.pauses.end(t.key)
+	return true
+}
+
+// leave ends the tenure with the operator's part in the peering.
+func (t *tenure) leave() {
+	t.vacate()
+	t.guard.Raise()
+	t.lapsed = false
+	t.pauses.Remove(t.key)
+}
+
+func (t *tenure) stopAlarm() {
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+}

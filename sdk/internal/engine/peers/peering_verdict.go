@@ -1,0 +1,158 @@
+package peers
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/peering"
+)
+
+// peeringVerdict is whether the operator handles objects, as far as one peering object is concerned. It
+// pauses and resumes the operator, and logs that once.
+type peeringVerdict struct {
+	pauses *Pauses
+	key    PauseKey
+	logger *slog.Logger
+
+	dev bool // in development: say which operators act beside this one
+
+	told  string         // what was logged last
+	pause *peering.Pause // nil unless other operators have precedence
+}
+
+// isNews reports whether something is to be logged, since it is not what was logged last.
+func (v *peeringVerdict) isNews(text string) bool {
+	news := v.told != text
+	v.told = text
+	return news
+}
+
+// actBeside is what an operator in development says if there is nobody to pause.
+const actBeside = "a deployed operator of the same objects, if there is one, is not paused, and acts beside this one; let it take part in the peering, or stop it"
+
+// unknown pauses the operator until the verdict is known.
+func (v *peeringVerdict) unknown(reason string) { v.pauses.Add(v.key, inspect.Pause{Reason: reason}) }
+
+// release ends the pause, without a word.
+func (v *peeringVerdict) release() (remaining string) {
+	v.pause = nil
+	_, remaining = v.pauses.Remove(v.key)
+	return remaining
+}
+
+// missing is the verdict while the object does not exist. Nothing is missing if the object of another API group exists.
+func (v *peeringVerdict) missing(object string, missing, mandatory bool) {
+	news := v.isNews("missing "+strconv.FormatBool(missing)) && missing
+	if !missing || !mandatory {
+		if paused := v.pause != nil; v.release() == "" && paused {
+			v.logger.Info("Resuming operations after the pause: there is no "+object+" anymore", observe.EventKey, observe.LogOperatorResumed)
+		}
+		if news && v.dev {
+			v.logger.Warn("There is no "+object+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
+		}
+		return
+	}
+	v.pause = nil
+	v.pauses.Add(v.key, inspect.Pause{Reason: "until " + object + " exists"})
+	if news {
+		v.logger.Warn("Pausing until "+object+" exists, as the peering is mandatory; create it, or use --standalone",
+			observe.EventKey, observe.LogPeeringMissing)
+	}
+}
+
+// forbidden is the verdict while the object cannot be read. If the operators meet in another API group, nothing is
+// missing.
+func (v *peeringVerdict) forbidden(object string, missing, mandatory bool, err error) {
+	news := v.isNews("forbidden "+strconv.FormatBool(missing)) && missing
+	if missing && mandatory {
+		v.pause = nil
+		v.pauses.Add(v.key, inspect.Pause{Reason: "until it may watch " + object})
+		if news {
+			v.logger.Warn("Pausing until the operator may watch "+object+", as the peering is mandatory; permit to list and watch it, or use --standalone",
+				observe.EventKey, observe.LogPeeringForbidden, "error", err)
+		}
+		return
+	}
+	v.release()
+	if news {
+		v.logger.Warn("Cannot watch "+object+" (forbidden): ignoring other operators. Permit to list and watch it, or use --standalone",
+			observe.EventKey, observe.LogPeeringForbidden, "error", err)
+	}
+}
+
+// between is the verdict between the operators that are there. It returns true if the operator is paused or
+// resumed, or gives way to other peers than before.
+func (v *peeringVerdict) between(d *peering.Decision, now time.Time) (changed bool) {
+	if !d.Paused() {
+		return v.lead(d)
+	}
+	causes := d.Causes()
+	by := identitiesOf(causes)
+	changed = v.pause == nil || !slices.Equal(v.pause.By, by)
+	if v.pause == nil {
+		v.pause = &peering.Pause{Since: now}
+	}
+	v.pause = &peering.Pause{Since: v.pause.Since, By: by}
+	why := inspect.Pause{Reason: "by " + describePeers(causes), Until: d.Until(), By: by}
+	if len(d.Higher) == 0 {
+		why.Reason += ": the priority is the same"
+	}
+	v.pauses.Add(v.key, why)
+	switch {
+	case !v.isNews("paused " + why.Reason):
+	case len(d.Higher) > 0:
+		v.logger.Info("Pausing operations in favour of "+describePeers(causes)+".", observe.EventKey, observe.LogOperatorPaused)
+	default:
+		v.logger.Warn("Possibly conflicting operators with the same priority: "+describePeers(causes)+". Give each its own --priority, "+
+			"or stop all but one; operators of other objects need a --peering of their own", observe.EventKey, observe.LogPeeringConflict)
+		v.logger.Warn("Pausing all operators, including self", observe.EventKey, observe.LogOperatorPaused)
+	}
+	return changed
+}
+
+// lead is the verdict while no other operator has precedence.
+func (v *peeringVerdict) lead(d *peering.Decision) (changed bool) {
+	changed = v.pause != nil
+	remaining := v.release()
+	if changed {
+		text := "Resuming operations after the pause. Conflicting operators with the same priority are gone."
+		if remaining != "" {
+			text = "Conflicting operators are gone. Operations are still paused " + remaining
+		}
+		v.logger.Info(text, observe.EventKey, observe.LogOperatorResumed)
+	}
+	switch news := v.isNews("leading " + strings.Join(identitiesOf(d.Lower), " ")); {
+	case news && v.dev && len(d.Lower) == 0:
+		v.logger.Warn("No other operator takes part in the peering: "+actBeside, observe.EventKey, observe.LogPeeringLeading)
+	case news && len(d.Lower) > 0:
+		v.logger.Info("Operators with a lower priority are paused by this one: "+describePeers(d.Lower), observe.EventKey, observe.LogPeeringLeading)
+	}
+	return changed
+}
+
+func identitiesOf(peers []peering.Peer) []string {
+	ids := make([]string, len(peers))
+	for i := range peers {
+		ids[i] = peers[i].Identity
+	}
+	return ids
+}
+
+// describePeers lists peers: "alice@laptop (priority 100: an incident), bob@laptop (priority 100)".
+func describePeers(peers []peering.Peer) string {
+	texts := make([]string, len(peers))
+	for i := range peers {
+		p := &peers[i]
+		texts[i] = fmt.Sprintf("%s (priority %d)", p.Identity, p.Priority)
+		if p.Message != "" {
+			texts[i] = fmt.Sprintf("%s (priority %d: %s)", p.Identity, p.Priority, p.Message)
+		}
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,151 @@
+// Package peers pauses the operator while others have precedence: the operators of a peering, the elected replica, or a
+// reader of the inspector.
+package peers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/peering"
+)
+
+// Peerings are the peering objects that the operator takes part in, in each API group of peering: one object of the cluster,
+// or one in each served namespace. Another operator that has precedence in any of them pauses all handling. The
+// discovery alone uses adjust.
+type Peerings struct {
+	deps     *core.Deps
+	Pauses   *Pauses
+	identity string          // of the operator
+	dev      bool            // in development
+	HandOver func() bool     // nil if never
+	newTerm  func()          // is called before the operator acts again, after its record had expired
+	ctx      context.Context // ends when the operator leaves
+	leave    context.CancelFunc
+	running  sync.WaitGroup
+
+	mu  sync.Mutex
+	all map[resources.Scope]*peeringObject
+
+	places map[string]*peeringPlace // the keys are namespaces
+
+	warned bool // that there is no peering, in development
+}
+
+// NewPeerings returns the peerings of an operator that takes part in none yet.
+func NewPeerings(d *core.Deps, p *Pauses, identity string, dev bool, newTerm func()) *Peerings {
+	all := &Peerings{deps: d, Pauses: p, identity: identity, dev: dev, newTerm: newTerm, all: map[resources.Scope]*peeringObject{}, places: map[string]*peeringPlace{}}
+	all.ctx, all.leave = context.WithCancel(context.WithoutCancel(d.Background))
+	return all
+}
+
+// kindMissing is the reason to pause while the cluster has no resource of peering objects.
+var kindMissing = PauseKey{Kind: inspect.PausePeering}
+
+// Adjust joins the peering objects of the resources and namespaces, and leaves all others. The empty
+// namespace is the whole cluster. Before it returns, the operator is paused until the peers in new objects
+// are known.
+func (p *Peerings) Adjust(known []resources.Resource, namespaces []string) {
+	settings := &p.deps.Settings.Peering
+	if !settings.TakesPart() {
+		return
+	}
+	namespaced := !settings.ClusterWide && (len(namespaces) != 1 || namespaces[0] != "")
+	found := resources.Peerings(known, namespaced)
+	p.tellMissing(len(found) == 0 && settings.Mandatory, peering.Kind(namespaced))
+	if len(found) == 0 && p.dev && !p.warned {
+		p.warned = true
+		p.deps.Logger.Warn("The cluster has no "+peering.Kind(namespaced)+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
+	}
+	if !namespaced {
+		namespaces = []string{""}
+	}
+	wanted := map[resources.Scope]*resources.Resource{}
+	for _, res := range found {
+		for _, ns := range namespaces {
+			wanted[resources.Scope{Resource: res.Key(), Namespace: ns}] = res
+		}
+	}
+	p.leaveOthers(wanted)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	joined := map[resources.Scope]*peeringObject{}
+	for scope, res := range wanted {
+		if p.all[scope] == nil {
+			joined[scope] = p.join(res, scope)
+		}
+	}
+	maps.Copy(p.all, joined)
+	p.setGuards()
+	for _, o := range joined { // each knows its place before the first one runs
+		p.running.Go(func() { o.run(o.ctx) })
+	}
+}
+
+// setGuards makes the work that begins from now on ask whether the operator's records count. The lock must be held.
+func (p *Peerings) setGuards() {
+	guards := make([]*fence.Guard, 0, len(p.all))
+	for _, o := range p.all {
+		guards = append(guards, &o.tenure.guard)
+	}
+	p.deps.State.Records.Store(&guards)
+}
+
+// leaveOthers leaves all peering objects but the wanted ones, and waits for that: each may be joined again.
+func (p *Peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
+	var left []*peeringObject
+	p.mu.Lock()
+	for scope, object := range p.all {
+		if wanted[scope] == nil {
+			delete(p.all, scope)
+			object.stop()
+			left = append(left, object)
+		}
+	}
+	p.mu.Unlock()
+	for _, object := range left {
+		<-object.left
+	}
+}
+
+// tellMissing pauses the operator while a resource is missing that must be there.
+func (p *Peerings) tellMissing(missing bool, kind string) {
+	if !missing {
+		if removed, _ := p.Pauses.Remove(kindMissing); removed {
+			p.deps.Logger.Info("The cluster has a resource of peering objects now", observe.EventKey, observe.LogPeeringFound)
+		}
+		return
+	}
+	if p.Pauses.Add(kindMissing, inspect.Pause{Reason: "until the cluster has the kind " + kind}) {
+		p.deps.Logger.Warn(fmt.Sprintf("Pausing until the cluster has the kind %s, as the peering is mandatory; apply the output of kopf manifests peering, or use --standalone", kind),
+			observe.EventKey, observe.LogPeeringMissing)
+	}
+}
+
+// join makes a peering object, and pauses the operator until its peers are known. The lock must be held.
+func (p *Peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
+	ctx, stop := context.WithCancel(p.ctx)
+	o := newPeeringObject(p.deps, p.Pauses, p.identity, res, scope.Namespace, p.newTerm)
+	o.ctx, o.stop, o.verdict.dev, o.handOver = ctx, stop, p.dev, p.HandOver
+	o.place = p.places[scope.Namespace]
+	if o.place == nil {
+		o.place = &peeringPlace{running: &p.running, objects: map[meetingPoint]presence{}}
+		p.places[scope.Namespace] = o.place
+	}
+	o.place.join(o)
+	o.assumeUnknown()
+	return o
+}
+
+// Close leaves all peering objects: other operators may resume, unless the next process of this one takes
+// over. It is called when no handler, daemon or timer is running anymore.
+func (p *Peerings) Close() {
+	p.leave()
+	p.running.Wait()
+}

@@ -1,0 +1,269 @@
+// Package plan decides, as functions of values, how a cycle handles the changes of an object, what it records, and how
+// the object waits for the next cycle.
+package plan
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Situation is all that a plan depends on, besides the records on the object.
+type Situation struct {
+	Served    *core.ServedResource
+	Object    *object.Object
+	Event     string // DELETED, LISTED, or another type of an event
+	Finalizer string // name of the operator's finalizer
+	Memo      any
+	Life      memory.Life
+	Retired   map[string]struct{}  // ids of daemons and timers that do not start again
+	Requested *memory.RetryRequest // nil if nothing is to be retried now
+	Stopping  []time.Duration      // times until daemons that are stopping must be checked; none if no daemon is stopping
+	Now       time.Time
+}
+
+// Plan says how a cycle handles the changes of an object. It is made before change handlers are called.
+type Plan struct {
+	Cause     *handlers.Cause // nil if the resource has neither change handlers nor daemons nor timers
+	Changing  bool            // change handlers are interested in the object
+	Blocked   bool            // the object has the operator's finalizer
+	Finalizer FinalizerChange
+	Hold      Hold            // the reason why change handlers are not called in this cycle
+	Failures  []state.Failure // permanent failures that are recorded on the object
+	Recall    *recall         // failed handlers that are called again; nil if the cause is an ordinary one
+
+	Selected   []*handlers.Handler // handlers of the cause; none if its reason has no handlers
+	Progress   state.Progress      // progress of the selected handlers
+	Superseded map[string]state.Counts
+}
+
+// FinalizerChange is what a cycle does about the finalizer.
+type FinalizerChange int
+
+// The changes of the finalizer.
+const (
+	FinalizerUnchanged FinalizerChange = iota
+	FinalizerAdded
+	FinalizerRemoved
+)
+
+// Hold is a reason for which a cycle does not call change handlers.
+type Hold int
+
+// The reasons not to call change handlers.
+const (
+	HoldNothing     Hold = iota
+	HoldUnwritten        // outcomes of an earlier cycle must be written first
+	HoldFinalizer        // the handlers see the version with the changed finalizer
+	HoldUninvolved       // no change handler is interested in the object
+	HoldDeletionEnd      // all handlers of the deletion are done
+)
+
+// Detect compares the object with its last-handled state: it finds the cause, and whether handlers are interested.
+func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
+	old, err := v.lastHandled()
+	if err != nil {
+		return Plan{}, err
+	}
+	essence := v.essence(v.Stored)
+	changes := object.ComputeDiff(treeOrNil(old), essence)
+	p := Plan{Blocked: state.HasFinalizer(v.Tree, s.Finalizer), Failures: v.failures.Read(v.Stored, s.Served.Changing)}
+	deleting := state.Deleting(v.Tree)
+	reason, initial := handlers.DetectReason(handlers.Evidence{
+		EventType: s.Event, Deleting: deleting, Blocked: p.Blocked, Handled: old != nil,
+		EssenceChanged: len(changes) > 0, Initial: s.Life.Listed && !s.Life.Resumed,
+	})
+	p.Cause = &handlers.Cause{
+		Resource: s.Served.Resource, Object: s.Object, EventType: s.Event, Tree: v.Tree,
+		Reason: reason, Initial: initial, Deleted: deleting,
+		Old: old, New: essence, Diff: changes, Excluded: s.Retired, Context: ctx, Views: &handlers.Views{Memo: s.Memo},
+	}
+	p.planRecall(s)
+	// An object that no handler matches is left alone: nothing is stored or logged.
+	set := s.Served.Handlers
+	p.Changing = set.Has(handlers.Changing) && set.Prematch(p.Cause)
+	if s.Event != watch.Deleted && !p.Cause.Deleted && !p.Blocked && set.RequiresFinalizer(p.Cause) {
+		p.Finalizer = FinalizerAdded
+	}
+	return p, nil
+}
+
+// Decide selects the handlers of the cause and reads their progress, unless change handlers must wait. The patch gets the
+// changes of records that must come before the calls.
+func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
+	if s.Event != watch.Deleted && p.Blocked && len(s.Stopping) == 0 && !s.Served.Handlers.RequiresFinalizer(p.Cause) {
+		p.Finalizer = FinalizerRemoved
+	}
+	switch {
+	case p.Finalizer == FinalizerAdded:
+		p.Hold = HoldFinalizer
+		state.AddFinalizer(own, s.Finalizer)
+		return nil
+	case p.Finalizer == FinalizerRemoved:
+		p.Hold = HoldFinalizer
+		state.RemoveFinalizer(own, s.Finalizer)
+		return nil
+	case !p.Changing:
+		p.Hold = HoldUninvolved
+		return nil
+	case p.Cause.Reason == handlers.ReasonDelete && s.Life.DeletionHandled:
+		p.Hold = HoldDeletionEnd
+		return nil
+	case !p.Cause.Reason.Handled():
+		return nil
+	}
+	p.Selected = p.selectHandlers(s.Served.Handlers)
+	if err := p.readProgress(s, v, own); err != nil {
+		return err
+	}
+	if s.Requested != nil && !p.DefersRetry(s.Requested) {
+		p.Progress = p.Progress.Restarted(s.Requested.Restarts, s.Now)
+	}
+	return nil
+}
+
+// planRecall replaces the cause of an unchanged object by the cause that its handlers failed for, if they are to be called again.
+// Changes and resuming come first.
+func (p *Plan) planRecall(s *Situation) {
+	if len(p.Failures) == 0 {
+		return
+	}
+	p.endFailedDeletion(s)
+	if !p.isUnchanged(s.Served.Handlers) {
+		return
+	}
+	chosen := slices.DeleteFunc(slices.Clone(p.Failures), func(f state.Failure) bool { return !f.Again && !s.Requested.Means(f.Handler) })
+	if len(chosen) == 0 {
+		return
+	}
+	r, purpose := &recall{}, chosen[0].Purpose
+	for _, f := range chosen {
+		if f.Purpose == purpose {
+			r.failures = append(r.failures, f)
+		} else {
+			r.later = append(r.later, f)
+		}
+	}
+	old := p.Cause.Old
+	switch handlers.Reason(purpose) {
+	case handlers.ReasonCreate:
+		old = nil
+	case handlers.ReasonUpdate:
+		r.byID = r.failures[0].Old == nil
+		if !r.byID {
+			old = r.failures[0].Old
+		}
+	default:
+	}
+	cause := *p.Cause
+	cause.Reason, cause.Initial, cause.Old = handlers.Reason(purpose), true, old
+	cause.Diff = object.ComputeDiff(treeOrNil(old), cause.New)
+	cause.Views = &handlers.Views{Memo: s.Memo}
+	p.Cause, p.Recall = &cause, r
+}
+
+// endFailedDeletion replaces the cause of an object whose deletion was handled, and failed: its handlers are not called again
+// unless a request says so.
+func (p *Plan) endFailedDeletion(s *Situation) {
+	handled := func(f state.Failure) bool { return f.IsDeletionOf(s.Object.UID) }
+	if p.Cause.Reason != handlers.ReasonDelete || !slices.ContainsFunc(p.Failures, handled) {
+		return
+	}
+	cause := *p.Cause
+	cause.Reason = handlers.ReasonNoop
+	if cause.Initial {
+		cause.Reason = handlers.ReasonResume
+	}
+	cause.Views = &handlers.Views{Memo: s.Memo}
+	p.Cause = &cause
+}
+
+// isUnchanged reports whether nothing is to be done for the object but to call failed handlers again.
+func (p *Plan) isUnchanged(set *handlers.Set) bool {
+	switch p.Cause.Reason {
+	case handlers.ReasonNoop:
+		return true
+	case handlers.ReasonResume:
+		return len(set.Selected(handlers.Changing, p.Cause)) == 0
+	default:
+		return false
+	}
+}
+
+// selectHandlers returns the handlers that are called for the cause.
+func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
+	if p.Recall == nil {
+		return set.Selected(handlers.Changing, p.Cause)
+	}
+	var hs []*handlers.Handler
+	if p.Recall.byID {
+		for _, h := range set.Handlers(handlers.Changing) {
+			same := func(other *handlers.Handler) bool { return other.ID == h.ID }
+			if !slices.ContainsFunc(hs, same) {
+				hs = append(hs, h)
+			}
+		}
+	} else {
+		hs = slices.Clone(set.Selected(handlers.Changing, p.Cause))
+	}
+	return slices.DeleteFunc(hs, func(h *handlers.Handler) bool { return !p.Recall.has(h.ID) })
+}
+
+// readProgress reads the progress of the cause so far. The progress of earlier causes that were not completed is counted by
+// their reasons, and purged.
+func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
+	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
+	if err != nil {
+		return err
+	}
+	ids := core.IDsOf(p.Selected)
+	progress = progress.WithPurpose(string(p.Cause.Reason)).WithHandlers(ids, s.Now)
+	if p.Superseded = progress.Extras(); len(p.Superseded) > 0 {
+		progress = progress.WithPurpose(string(p.Cause.Reason), ids...)
+	}
+	p.Progress = progress
+	if len(progress.Extras()) == 0 {
+		return nil
+	}
+	return v.purge(progress, s.Served.Changing, own)
+}
+
+// Engaged reports whether the cycle handles the changes of the object.
+func (p *Plan) Engaged() bool {
+	return p.Changing && p.Hold != HoldFinalizer && p.Hold != HoldUnwritten
+}
+
+// Due returns the handlers that are called now if the lifecycle chooses them: those whose time has come, and delayed ones that a
+// request is about.
+func Due(hs []*handlers.Handler, progress state.Progress, requested *memory.RetryRequest, now time.Time) []handlers.Due {
+	all := make([]handlers.Due, 0, len(hs))
+	for _, h := range hs {
+		one, ok := progress.Handler(h.ID)
+		if ok && (one.Awakened(now) || requested.Calls(h.ID) && !one.Finished()) {
+			all = append(all, handlers.Due{ID: h.ID, Retries: one.Record.Retries})
+		}
+	}
+	return all
+}
+
+// DefersRetry reports whether a request to retry must wait until the handlers of resuming are done.
+func (p *Plan) DefersRetry(requested *memory.RetryRequest) bool {
+	return p.Recall == nil && p.Cause.Reason == handlers.ReasonResume &&
+		slices.ContainsFunc(p.Failures, func(f state.Failure) bool { return requested.Means(f.Handler) })
+}
+
+// treeOrNil returns an untyped nil for an absent tree.
+func treeOrNil(tree map[string]any) any {
+	if tree == nil {
+		return nil
+	}
+	return tree
+}

@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// markRecalled records that failed handlers are being called again, so that the next operator goes on.
+func (w *recorder) markRecalled() error {
+	if w.plan.Recall == nil {
+		return nil
+	}
+	for _, f := range slices.Concat(w.plan.Recall.failures, w.plan.Recall.later) {
+		if f.Again {
+			continue
+		}
+		f.Again = true
+		if err := w.view.failures.Store(w.view.Stored, f, w.own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeFailures records on the object which handlers have failed when all are done, and removes the failures that this makes
+// obsolete: all, if the object was changed; the failures of the same handlers, if these were called again or resumed. A deleted
+// object has failures only if a handler keeps the object for them.
+func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
+	p, r, v := w.plan, w.record, w.view
+	failed, err := v.permanentFailures(progress, out.Subs, p.unstoredOld())
+	if err != nil {
+		return err
+	}
+	if p.Cause.Reason == handlers.ReasonDelete {
+		for i := range failed {
+			failed[i].UID = w.situation.Object.UID
+		}
+	}
+	has := func(id string) bool {
+		return slices.ContainsFunc(failed, func(f state.Failure) bool { return f.Handler == id })
+	}
+	current := slices.Clone(failed)
+	for _, f := range p.Failures {
+		switch {
+		case has(f.Handler):
+		case p.makesObsolete(&f, progress):
+			v.failures.Remove(v.Stored, f.Handler, w.own)
+		case p.Recall.postpones(f.Handler):
+			f.Again = true
+			failed, current = append(failed, f), append(current, f)
+		default:
+			current = append(current, f)
+		}
+	}
+	if p.Cause.Reason == handlers.ReasonDelete {
+		if r.Keeper = p.keeper(w.situation, current); r.Keeper == nil {
+			for _, f := range p.Failures {
+				v.failures.Remove(v.Stored, f.Handler, w.own)
+			}
+			r.Failures = nil
+			return nil
+		}
+	}
+	for _, f := range failed {
+		if err := v.failures.Store(v.Stored, f, w.own); err != nil {
+			return err
+		}
+	}
+	r.Failures = current
+	return nil
+}
+
+// makesObsolete reports whether a failure does not count when the handlers of the cause are done.
+func (p *Plan) makesObsolete(f *state.Failure, progress state.Progress) bool {
+	switch {
+	case p.Recall != nil:
+		return p.Recall.has(f.Top()) && !p.Recall.postpones(f.Handler)
+	case p.Cause.Reason == handlers.ReasonResume:
+		h, known := progress.Handler(f.Top())
+		return known && h.Active
+	default:
+		return true
+	}
+}
+
+// keeper returns the first of the failures for which a deleted object is kept: a handler that must succeed has failed for good.
+// It returns nil if there is none.
+func (p *Plan) keeper(s *Situation, failures []state.Failure) *state.Failure {
+	for i := range failures {
+		f := &failures[i]
+		keeps := func(h *handlers.Handler) bool { return h.ID == f.Top() && h.KeepOnFailure }
+		if f.IsDeletionOf(s.Object.UID) && s.Served.Handlers.Any(handlers.Changing, keeps) {
+			return f
+		}
+	}
+	return nil
+}
+
+// unstoredOld returns the essence before the change, as far as the diff base does not have it.
+func (p *Plan) unstoredOld() map[string]any {
+	if p.Cause.Reason != handlers.ReasonUpdate || p.Recall != nil && p.Recall.byID {
+		return nil
+	}
+	return p.Cause.Old
+}

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Record puts the operator's records into a patch, after the calls of handlers: the progress, the failures, the last-handled
+// state and the finalizer.
+func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.HandledStates, own *patch.Patch) (Record, error) {
+	r := Record{Failures: p.Failures, Handled: handled, Unfinished: s.Life.Unfinished, DeletionHandled: s.Life.DeletionHandled}
+	w := recorder{plan: p, situation: s, view: v, own: own, record: &r}
+	var err error
+	switch {
+	case p.Hold == HoldFinalizer, p.Hold == HoldUnwritten:
+		return r, nil
+	case p.Hold != HoldNothing:
+	case !p.Cause.Reason.Handled():
+		err = w.endReverted()
+	case len(p.Selected) == 0 && p.Recall != nil:
+		r.Forgotten, r.Finished = p.Recall.failures, true
+		err = w.storeFailures(state.Progress{}.WithPurpose(string(p.Cause.Reason)), out)
+	case len(p.Selected) == 0:
+		err = w.endUnhandled()
+	default:
+		err = w.storeOutcomes(out)
+	}
+	if err == nil && len(r.Delays) == 0 {
+		w.release()
+	}
+	return r, err
+}
+
+// storeOutcomes stores the outcomes of the handlers that were called. If all handlers are done, it stores the failures and the
+// last-handled state, and purges the progress.
+func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
+	p, r, now := w.plan, w.record, w.situation.Now
+	if r.Progress, err = p.Progress.WithOutcomes(out.ByID, now); err != nil {
+		return err
+	}
+	if err := w.view.StoreProgress(r.Progress, w.own); err != nil {
+		return err
+	}
+	done := r.Progress.Done()
+	w.rememberHandled(out.Final, done)
+	if !done {
+		r.Unfinished, r.Delays = true, r.Progress.Delays(now)
+		return w.markRecalled()
+	}
+	if err := w.storeFailures(r.Progress, out); err != nil {
+		return err
+	}
+	if err := w.purge(r.Progress); err != nil {
+		return err
+	}
+	return w.storeLastHandled()
+}
+
+// endUnhandled ends a cause that has no handlers. Records of former handlers must not count for the next cause.
+func (w *recorder) endUnhandled() error {
+	if len(w.plan.Progress.Handlers()) > 0 {
+		if err := w.purge(w.plan.Progress); err != nil {
+			return err
+		}
+	}
+	return w.storeLastHandled()
+}
+
+// storeLastHandled stores the essence that the handlers have seen as the last-handled state.
+func (w *recorder) storeLastHandled() error {
+	w.record.Finished = true
+	if w.plan.Recall != nil {
+		w.record.Handled = nil // the state was stored when the handlers failed
+		return nil
+	}
+	raw, essence, err := w.lastHandledState()
+	if err != nil {
+		return err
+	}
+	w.record.Handled = nil
+	if cause := w.plan.Cause; w.record.Behind || essence != nil && len(cause.Diff) > 0 || cause.Old == nil {
+		return w.view.storeLastHandled(raw, essence, w.own)
+	}
+	return nil
+}
+
+// release removes the finalizer of an object that is being deleted, when all handlers of the deletion are done and no daemon is
+// running.
+func (w *recorder) release() {
+	p, r := w.plan, w.record
+	if w.situation.Event == watch.Deleted || !p.Cause.Deleted || !p.Blocked || p.keeper(w.situation, r.Failures) != nil {
+		return
+	}
+	r.DeletionHandled = true
+	if len(w.situation.Stopping) == 0 {
+		r.Released = true
+		state.RemoveFinalizer(w.own, w.situation.Finalizer)
+	}
+}

@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// A handler may be done while other handlers of the cause are retried. A change of the object meanwhile would never reach the
+// done handler: the changed state would become the last-handled one. So the operator remembers the state that each handler has
+// seen. If an unseen change would interest a handler, the state of the first done handler becomes the last-handled one, and an
+// update follows. The same holds if the object changes back to its last-handled state: then there is no cause, or an unrelated
+// one.
+
+// rememberHandled remembers the state that the done handlers of this cycle have seen, unless all handlers are done.
+func (w *recorder) rememberHandled(final []string, allDone bool) {
+	states := w.record.Handled
+	if len(final) == 0 || allDone && states == nil {
+		return
+	}
+	if states == nil {
+		states = &memory.HandledStates{First: w.situation.Object.Detached(), Hashes: map[string]uint64{}}
+		w.record.Handled = states
+	}
+	hash := memory.HashEssence(w.plan.Cause.New)
+	for _, id := range final {
+		states.Hashes[id] = hash
+	}
+}
+
+// lastHandledState returns the version of the object and the essence that are to be stored as last handled, and notes
+// whether an update follows.
+func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err error) {
+	cause, states := w.plan.Cause, w.record.Handled
+	raw, essence = w.situation.Object.Raw, cause.New
+	if states == nil || cause.Deleted || !states.DifferFrom(memory.HashEssence(essence)) {
+		return raw, essence, nil
+	}
+	tree, err := states.First.Tree()
+	if err != nil {
+		return nil, nil, fmt.Errorf("decode the version that was handled first: %w", err)
+	}
+	first := w.view.essence(tree)
+	update := *cause
+	update.Reason, update.Initial, update.Old = handlers.ReasonUpdate, false, first
+	update.Diff = object.ComputeDiff(first, essence)
+	if len(update.Diff) == 0 {
+		return raw, essence, nil
+	}
+	for _, h := range w.situation.Served.Handlers.Selected(handlers.Changing, &update) {
+		if states.HasNotSeen(h.ID, memory.HashEssence(essence)) {
+			w.record.Behind = true
+			return states.First.Raw, first, nil
+		}
+	}
+	return raw, essence, nil
+}
+
+// endReverted ends a cause that is not finished if the object is at its last-handled state again: the change was undone, or the
+// cause was of an old version, and the change is handled. Its records must not count for the next cause: neither do records of a
+// former process, which had an old view of the object. If a handler was done for another state, an update follows.
+func (w *recorder) endReverted() error {
+	s, v, r := w.situation, w.view, w.record
+	ongoing := s.Life.Unfinished || r.Handled != nil
+	if w.plan.Cause.Reason != handlers.ReasonNoop || !ongoing && !state.HasRecords(v.Stored, v.Progress) {
+		return nil
+	}
+	raw, essence, err := w.lastHandledState()
+	if err != nil {
+		return err
+	}
+	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
+	if err != nil {
+		return err
+	}
+	if !ongoing && len(progress.Handlers()) == 0 {
+		return nil // the records are of other operators
+	}
+	if err := w.purge(progress); err != nil {
+		return err
+	}
+	r.Finished, r.Handled = true, nil
+	if r.Behind {
+		return v.storeLastHandled(raw, essence, w.own)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// View reads the operator's records of one version of an object, as the settings say. Records that the operator could not
+// write yet are a part of it; records that cannot be decoded are not. It is used by one goroutine.
+type View struct {
+	Tree    map[string]any // the version
+	Stored  map[string]any // the version with the unwritten records, and without the broken ones
+	broken  []*state.BrokenMark
+	Handled map[string]any // the last-handled state, without records; nil if there is none, or before it is read
+	Renewed bool           // a patch has another last-handled state
+
+	settings *core.Settings
+	extra    []object.Path // fields outside of the essence that handlers look at
+	Progress state.ProgressStorage
+	diffbase state.DiffBaseStorage
+	failures state.Failures
+
+	rebind func(*object.Object)    // binds both storages to another version; nil stands for the stored tree alone
+	warn   func(*state.BrokenMark) // is called for each broken record
+}
+
+// NewView returns the view of a version. The storages of users get the context for their I/O.
+func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object.Object, unwritten *outbox.Outbox, warn func(*state.BrokenMark)) (*View, error) {
+	tree, err := obj.Tree()
+	if err != nil {
+		return nil, fmt.Errorf("decode the object: %w", err)
+	}
+	v := &View{Tree: tree, Stored: unwritten.Overlay(tree), settings: d.Settings, extra: extra, failures: d.Failures, warn: warn}
+	v.rebind = func(obj *object.Object) {
+		v.Progress = state.BindProgress(ctx, d.Settings.Progress, obj)
+		v.diffbase = state.BindDiffBase(ctx, d.Settings.DiffBase, obj)
+	}
+	if !unwritten.Empty() {
+		obj = nil // only the tree has the unwritten records
+	}
+	v.rebind(obj)
+	return v, nil
+}
+
+// essence returns the essence of a version, without the operator's records and the metadata that the settings ignore.
+func (v *View) essence(tree map[string]any) map[string]any {
+	return v.ownless(v.failures.Clear(v.diffbase.Essence(tree, v.extra)))
+}
+
+func (v *View) ownless(essence map[string]any) map[string]any {
+	return state.WithoutMetadata(state.WithoutPaused(v.Progress.Clear(essence)), v.settings.Selection.IgnoredMetadata)
+}
+
+// lastHandled returns the essence of the version that was handled last; nil if the object never was.
+func (v *View) lastHandled() (old map[string]any, err error) {
+	err = v.read(func() error {
+		old, err = v.diffbase.Fetch(v.Stored)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the last-handled state: %w", err)
+	}
+	if old != nil {
+		old = v.ownless(old)
+	}
+	v.Handled = old
+	return old, nil
+}
+
+// storeLastHandled puts a version and its essence into a patch, as the last-handled state.
+func (v *View) storeLastHandled(raw []byte, essence map[string]any, own *patch.Patch) error {
+	if err := v.diffbase.Store(v.Stored, raw, essence, v.extra, own); err != nil {
+		return fmt.Errorf("record the last-handled state: %w", err)
+	}
+	v.Renewed = true
+	return nil
+}
+
+// ProgressOf returns the progress of handlers.
+func (v *View) ProgressOf(ids []string, now time.Time) (progress state.Progress, err error) {
+	err = v.read(func() error {
+		progress, err = state.ReadProgress(v.Stored, v.Progress, ids, now)
+		return err
+	})
+	if err != nil {
+		return progress, fmt.Errorf("read the progress: %w", err)
+	}
+	return progress, nil
+}
+
+// StoreProgress puts changed records into a patch.
+func (v *View) StoreProgress(progress state.Progress, own *patch.Patch) error {
+	if err := progress.Store(v.Stored, v.Progress, own); err != nil {
+		return fmt.Errorf("record the progress: %w", err)
+	}
+	return nil
+}
+
+// purge removes the records of handlers by a patch: of all in the progress, and of those with the ids.
+func (v *View) purge(progress state.Progress, ids []string, own *patch.Patch) error {
+	if err := progress.Purge(v.Stored, v.Progress, ids, own); err != nil {
+		return fmt.Errorf("purge the progress: %w", err)
+	}
+	return nil
+}
+
+// permanentFailures returns the handlers and sub-handlers of a finished cause that have failed permanently. Subs are the
+// records of sub-handlers whose parents were called; old is the essence before the change, unless the diff base has it.
+func (v *View) permanentFailures(progress state.Progress, subs map[string]state.Record, old map[string]any) (failed []state.Failure, err error) {
+	err = v.read(func() error {
+		failed, err = progress.Failures(v.Stored, v.Progress, subs, old)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the progress of sub-handlers: %w", err)
+	}
+	return failed, nil
+}
+
+// read calls a function that reads records, and calls it again without each broken record. An object with broken records is
+// handled, and can be deleted, as if it had none.
+func (v *View) read(records func() error) error {
+	for {
+		err := records()
+		var broken *state.BrokenMark
+		if !errors.As(err, &broken) || !v.exclude(broken) {
+			return err
+		}
+	}
+}
+
+// exclude hides a broken record from the storages. It returns false if the record is not at the path that its storage names.
+func (v *View) exclude(mark *state.BrokenMark) bool {
+	if _, exists := object.Lookup(v.Stored, mark.Path); !exists {
+		return false
+	}
+	v.Stored = object.Without(v.Stored, mark.Path)
+	v.rebind(nil)
+	v.broken = append(v.broken, mark)
+	v.warn(mark)
+	return true
+}
+
+// SetBrokenAside moves the broken records out of the way by a patch.
+func (v *View) SetBrokenAside(own *patch.Patch) {
+	for _, mark := range v.broken {
+		mark.SetAside(v.Tree, own)
+	}
+}

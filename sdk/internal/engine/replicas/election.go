@@ -1,0 +1,116 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/leases"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+)
+
+// standby is the reason to pause while another replica leads.
+var standby = peers.PauseKey{Kind: inspect.PauseStandby}
+
+// candidate is the operator in elections of which replica handles the objects.
+type candidate struct {
+	pauses   *peers.Pauses
+	guard    *fence.Guard
+	deadline time.Duration // lifetime of a renewal
+	newTerm  func()        // is called before this replica acts again
+	running  *core.RunningCycles
+	identity string
+	logger   *slog.Logger
+	stats    *core.LeaseStats
+
+	mu      sync.Mutex
+	leading bool
+}
+
+// newCandidate returns the operator in elections. It is paused until it is elected.
+func newCandidate(d *core.Deps, p *peers.Pauses, lease core.Lease, newTerm func()) *candidate {
+	c := &candidate{
+		pauses: p, guard: &d.State.Election, deadline: lease.Times.RenewDeadline, newTerm: newTerm,
+		identity: lease.Identity, running: d.Running, logger: d.Logger, stats: d.Leases,
+	}
+	c.follow("")
+	return c
+}
+
+// election returns what the elector needs to know. The context is that of the elections.
+func (c *candidate) election(ctx context.Context, lease core.Lease, config *rest.Config) core.Election {
+	return core.Election{
+		Config: config, Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
+		Logger: c.logger, Renewed: c.renewed, Lead: c.lead, Follow: c.follow,
+		MayRelease: func() bool { return !errors.Is(context.Cause(ctx), leases.ErrBusy) },
+	}
+}
+
+// renewed notes that the lease was renewed by a request that was sent at a time. It returns false if the term is over,
+// since that came too late.
+func (c *candidate) renewed(sent time.Time) bool { return !c.guard.Renew(sent, c.deadline) }
+
+// lead makes the operator handle the objects.
+func (c *candidate) lead() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leading {
+		return
+	}
+	c.leading = true
+	c.stats.Leads.Store(true)
+	c.stats.Elected.Add(1)
+	c.logger.Info("Elected: this replica handles the objects", observe.EventKey, observe.LogLeaderElected, "identity", c.identity)
+	c.newTerm()
+	c.guard.Raise()
+	c.pauses.Remove(standby)
+}
+
+// follow pauses the operator. If it has led, another replica may lead soon: the handlers that run are stopped.
+func (c *candidate) follow(leader string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	late := c.leading && c.guard.Lapsed()
+	c.guard.Drop()
+	reason := "standby: no replica leads yet"
+	if leader != "" {
+		reason = "standby: " + leader + " leads"
+	}
+	c.pauses.Add(standby, inspect.Pause{Reason: reason, By: by(leader)})
+	if !c.leading && leader == "" {
+		return
+	}
+	if !c.leading {
+		c.logger.Info("Standing by: another replica handles the objects", observe.EventKey, observe.LogLeaderStandby, "leader", leader)
+		return
+	}
+	c.leading = false
+	c.stats.Leads.Store(false)
+	c.stats.Lost.Add(1)
+	if late {
+		c.logger.Warn(fmt.Sprintf("The lease was not renewed within %s: the API server did not answer, or this process stood still. "+
+			"Nothing was begun or written since", c.deadline), observe.EventKey, observe.LogLeaderLost)
+	}
+	c.logger.Warn("The lease is lost: this replica stops handling the objects, and stands by", observe.EventKey, observe.LogLeaderLost, "leader", leader)
+	c.running.Stop(func(queue.Key, string) bool { return true }, 0, func(objects int) {
+		c.logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
+			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
+	})
+}
+
+func by(leader string) []string {
+	if leader == "" {
+		return nil
+	}
+	return []string{leader}
+}

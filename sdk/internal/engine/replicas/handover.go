@@ -1,0 +1,73 @@
+package replicas
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
+	"github.com/kopf-dev/kopf/sdk/internal/leases"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
+)
+
+// Handover stops what the operator does for objects that other replicas handle from now on.
+type Handover struct {
+	Deps     *core.Deps
+	Memories *memory.Memories
+	Detached *memory.DetachedDaemons
+	Streams  *serving.Streams
+}
+
+// newSharing returns the sharing of shards among the replicas. It belongs to the streams that exist by then.
+func (h *Handover) newSharing(lease core.Lease) *leases.Sharing {
+	d := h.Deps
+	return leases.NewSharing(leases.Options{
+		Client: leases.NewClient(d.Client, lease.Namespace), Name: lease.Name, Identity: lease.Identity,
+		Division: d.Shards.Division, Times: lease.Times, Logger: d.Logger, Stats: &d.Leases.Shards,
+		Guard: d.Shards.Guard,
+		Act: func(own shards.Set) {
+			d.Shards.Set(own)
+			observe.Tell(d.Sink, observe.ShardsChanged{Division: d.Shards.Division, Own: own.All()})
+		},
+		Stop: h.stopShards,
+	})
+}
+
+// stopShards stops what the operator does for the objects of shards, and forgets them. It blocks until all
+// has ended; if it is urgent, handlers have no grace period.
+func (h *Handover) stopShards(gone shards.Set, urgent bool) {
+	d, whole := h.Deps, h.Streams.Whole()
+	var stopping []<-chan struct{}
+	matches := func(key queue.Key, namespace string) bool {
+		return !whole[key.Resource] && gone.Has(d.Shards.OfKey(key, namespace))
+	}
+	h.forget(matches, &stopping)
+	grace := d.Settings.ExitTimeout
+	if urgent {
+		grace = 0
+	}
+	d.Running.Stop(matches, grace, func(objects int) {
+		d.Logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
+			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
+	})
+	h.forget(matches, &stopping) // those that were handled until now
+	for _, stopped := range stopping {
+		<-stopped
+	}
+}
+
+// forget forgets objects, and asks their daemons and timers to stop.
+func (h *Handover) forget(matches func(key queue.Key, namespace string) bool, stopping *[]<-chan struct{}) {
+	gone := h.Memories.ForgetAll(func(key queue.Key, m *memory.Memory) bool { return matches(key, m.Namespace) })
+	h.Deps.Queue.DropObjects(matches)
+	ids := map[string][]string{}
+	for key, m := range gone {
+		ids[key.Resource] = append(ids[key.Resource], key.Object)
+		observe.Tell(h.Deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
+		if stopped := h.Detached.Stop(key, m, daemons.OperatorPausing); stopped != nil {
+			*stopping = append(*stopping, stopped)
+		}
+	}
+	h.Streams.RemoveFromIndices(ids)
+}

@@ -1,0 +1,85 @@
+// Package replicas makes the replicas of an operator act one after the other, or on different shards of the objects.
+package replicas
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/leases"
+)
+
+// Replica is the operator as one of several replicas.
+type Replica struct {
+	Deps             *core.Deps
+	Handover         *Handover
+	Pauses           *peers.Pauses
+	DefaultNamespace string              // of leases
+	RestConfig       func() *rest.Config // of other clients
+	Fail             func(error)         // stops the operator, which returns the error
+}
+
+// part is what the operator does as one of several replicas.
+type part struct {
+	Joined <-chan struct{} // closes when the operator knows its first shards; nil if it handles all objects
+	Leave  func()          // is called when the operator begins to stop
+	GiveUp func(idle bool) // is called at the end: releases the leases if the operator is idle, or lets them expire
+}
+
+// TakePart makes the operator share the objects with other replicas, or take part in elections, as the
+// settings say.
+func (r *Replica) TakePart(ctx context.Context) (p part, err error) {
+	d := r.Deps
+	p = part{Leave: func() {}, GiveUp: func(bool) {}}
+	if d.Running == nil {
+		return p, nil
+	}
+	lease := d.Settings.Lease
+	if lease.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return p, fmt.Errorf("find an identity for the leases; set Settings.Scaling.Identity: %w", err)
+		}
+		lease.Identity = host + "_" + strings.ToLower(rand.Text()[:8])
+	}
+	if lease.Namespace == "" {
+		lease.Namespace = r.DefaultNamespace
+	}
+	if lease.Namespace == "" {
+		return p, fmt.Errorf("hold the lease %s: the credentials have no namespace; set Settings.Scaling.LeaseNamespace", lease.Name)
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	p.GiveUp = func(idle bool) {
+		if idle {
+			cancel(nil)
+		} else {
+			cancel(leases.ErrBusy)
+		}
+		wg.Wait()
+	}
+	if d.Shards == nil {
+		if d.Settings.Elector == nil {
+			cancel(nil)
+			return p, core.ErrElector
+		}
+		c := newCandidate(d, r.Pauses, lease, r.Handover.Memories.NewTerm)
+		wg.Go(func() {
+			if err := d.Settings.Elector.Elect(ctx, c.election(ctx, lease, r.RestConfig())); err != nil {
+				r.Fail(fmt.Errorf("%w: %w", core.ErrElection, err))
+			}
+		})
+		return p, nil
+	}
+	sharing := r.Handover.newSharing(lease)
+	wg.Go(func() { sharing.Run(ctx) })
+	p.Joined, p.Leave = sharing.Looked(), sharing.Leave
+	return p, nil
+}

@@ -1,0 +1,69 @@
+package reviews
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// The operator's admission handlers are not asked about its own records: its finalizer, its annotations, its field of the
+// status, and the results of handlers. A handler that denies them would keep the operator from ever letting an object go. Two
+// conditions must hold, and the API server vouches for both: the user is the operator's own, and nothing else changes. So
+// another user cannot avoid a handler, whatever the request, and the changes by handlers are reviewed as well.
+
+// isOwn reports whether a review is about the operator's own records, and about nothing else.
+func (r *reviews) isOwn(ctx context.Context, res *reviewedResource, request *admission.Request) bool {
+	name := r.user.name.Load()
+	if name == nil || *name == "" || request.User.Username != *name || request.Operation != handlers.OperationUpdate ||
+		request.Subresource != "" && request.Subresource != "status" || request.Object == nil || request.Old == nil {
+		return false
+	}
+	older, oldErr := r.withoutOwn(ctx, res, request.Old)
+	newer, newErr := r.withoutOwn(ctx, res, request.Object)
+	return oldErr == nil && newErr == nil && object.Equal(older, newer)
+}
+
+// withoutOwn returns an object without the operator's records, and without the fields that the API server sets.
+func (r *reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *object.Object) (map[string]any, error) {
+	tree, err := obj.Tree()
+	if err != nil {
+		return nil, err
+	}
+	settings, failures := r.deps.Settings, r.deps.Failures
+	forgotten := patch.NewPatch()
+	if state.ForgetLastHandled(state.BindDiffBase(ctx, settings.DiffBase, obj), tree, forgotten) == nil {
+		tree = patch.Merged(tree, forgotten.Tree())
+	} // else the fields of this storage count as foreign
+	tree = failures.Clear(state.BindProgress(ctx, settings.Progress, obj).Clear(tree))
+	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+		tree = object.Without(tree, object.Path{"metadata", field})
+	}
+	if finalizers, ok := object.Metadata(tree)["finalizers"].([]any); ok {
+		others := slices.DeleteFunc(slices.Clone(finalizers), func(item any) bool { return item == any(settings.Finalizer) })
+		tree = object.With(tree, object.Path{"metadata", "finalizers"}, others)
+		if len(others) == 0 {
+			tree = object.Without(tree, object.Path{"metadata", "finalizers"})
+		}
+	}
+	if status, ok := tree["status"].(map[string]any); ok {
+		for key := range status {
+			if res.delivers(key) {
+				tree = object.Without(tree, object.Path{"status", key})
+			}
+		}
+	}
+	return state.WithoutEmpty(tree), nil
+}
+
+// delivers reports whether a field of the status has the result of a handler, or of a sub-handler of one.
+func (res *reviewedResource) delivers(field string) bool {
+	id, _, _ := strings.Cut(field, "/")
+	returns := func(h *handlers.Handler) bool { return h.ID == field || h.ID == id }
+	return res.handlers.Any(handlers.Changing, returns) || res.handlers.Any(handlers.Spawning, returns)
+}

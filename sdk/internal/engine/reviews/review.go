@@ -1,0 +1,267 @@
+package reviews
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+)
+
+// review is one review that is being answered. It is used by one goroutine.
+type review struct {
+	request *admission.Request
+	limit   time.Duration // for all handlers together
+	size    int           // of the request, in bytes
+	replay  string        // id of the review that is replayed; empty if the API server asks
+
+	subject  *observe.Subject
+	memo     any
+	tree     map[string]any // the object as the API server sends it, if a handler changes it; must not be modified
+	patch    *patch.Patch   // changes by the handlers so far
+	mutated  map[string]any // the object with the patch
+	ops      []patch.Op     // the patch for the API server
+	warnings warnings
+	errs     []error
+	called   []observe.ReviewedHandler
+}
+
+// warnings are the warnings of handlers. A handler that was abandoned may add some at any time.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *warnings) add(more []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, more...)
+}
+
+// take returns the warnings; those that follow are lost.
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.all
+	w.all = nil
+	return all
+}
+
+// errValidatorPatches is the error of a validating handler that changes the object.
+var errValidatorPatches = errors.New("it only validates, and cannot change the object; register it with OnMutate")
+
+// review calls the handlers of a review, and returns the response. It returns an error if there is none to be given.
+func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, error) {
+	if err := r.waitReady(ctx); err != nil {
+		return nil, err
+	}
+	res, err := r.find(v.request.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.checkID(res); err != nil {
+		return nil, err
+	}
+	began := r.deps.Now()
+	end, err := r.claim(ctx, v.request)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if v.replay == "" && checkWeight(v.request, "review", 1) == nil && r.isOwn(ctx, res, v.request) {
+		r.deps.Logger.Debug("Admitting the operator's own records on "+v.request.Subject().String()+" without asking the admission handlers",
+			observe.EventKey, observe.LogReviewOwn)
+		return &admission.Response{Allowed: true}, nil
+	}
+	v.patch = patch.NewPatch()
+	v.subject = r.subject(res, v.request)
+	v.memo = r.memo(res, v.request)
+	cause := &handlers.Cause{
+		Resource: res.resource, Object: v.request.Subject(), Review: &v.request.Review, Context: ctx,
+		Views: &handlers.Views{Memo: v.memo},
+	}
+	selected, err := r.selected(v, res, cause)
+	if err != nil {
+		v.failed(r.handlerOf(v.request.HandlerID), err)
+	}
+	for _, h := range selected {
+		r.call(ctx, v, h, cause)
+	}
+	response := admission.Respond(v.errs, v.warnings.take(), v.ops)
+	r.tell(v, &response, began)
+	return &response, nil
+}
+
+// checkID returns an error if the review is for a handler that the operator does not have for the resource. The error
+// fails the call of the webhook, so that its failure policy decides, which the operator cannot know.
+func (v *review) checkID(res *reviewedResource) error {
+	id := v.request.HandlerID
+	if id == "" || res.handlers.Any(handlers.Admission, func(h *handlers.Handler) bool { return h.ID == id }) {
+		return nil
+	}
+	return &admission.InvalidError{Status: http.StatusNotImplemented, Reason: fmt.Sprintf(
+		"the operator has no admission handler %q of %s; register one with this id, or remove its webhook from the configuration",
+		admission.Clip(id), v.request.Resource)}
+}
+
+// selected returns the handlers to call. A filter that panics denies the request.
+func (r *reviews) selected(v *review, res *reviewedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
+	defer core.RecoverPanic(&err)
+	if err := checkWeight(v.request, "review", 1); err != nil {
+		return nil, err
+	}
+	if res.handlers.NeedsTree(handlers.Admission) {
+		if cause.Tree, err = cause.Object.Tree(); err != nil {
+			return nil, err
+		}
+	}
+	return res.handlers.Selected(handlers.Admission, cause), nil
+}
+
+func (r *reviews) subject(res *reviewedResource, request *admission.Request) *observe.Subject {
+	obj := request.Subject()
+	secrets := r.deps.Settings.Redaction.Of(res.resource, request.Object, request.Old)
+	return &observe.Subject{
+		Resource: res.resource, Object: obj, Reference: core.Reference(obj), Secrets: secrets,
+		Logger: observe.WithoutSecrets(observe.ObjectLogger(r.deps.Logger, res.resource, obj), secrets),
+	}
+}
+
+// memo returns the memo of the object if the operator remembers it, and else one that is dropped afterwards.
+func (r *reviews) memo(res *reviewedResource, request *admission.Request) any {
+	obj := request.Subject()
+	if request.Operation != handlers.OperationCreate && obj.UID != "" {
+		if memo, known := r.memories.FindMemo(queue.KeyOf(res.resource.Key(), obj), obj.Namespace); known {
+			return memo
+		}
+	}
+	if r.deps.NewMemo == nil {
+		return nil
+	}
+	return r.deps.NewMemo()
+}
+
+// call calls one handler.
+func (r *reviews) call(ctx context.Context, v *review, h *handlers.Handler, cause *handlers.Cause) {
+	changes := patch.NewPatch()
+	if h.Family == handlers.Mutate {
+		changes.Append(v.patch) // a copy: changes before a failure are dropped
+	}
+	a := &call.Attempt{
+		Subject: v.subject,
+		Call: &handlers.Call{
+			Cause: cause, Handler: h, Patch: changes, Memo: v.memo, Recorder: r.recorder(v, h),
+			Logger: v.subject.Logger.With(observe.HandlerKey, h.ID), Warn: v.warnings.add,
+		},
+		Grace: time.Millisecond, // the API server waits
+		Then: func(ctx context.Context) error {
+			if ctx.Err() != nil { // whatever the handler returns, it may have left its work undone
+				return fmt.Errorf("%s: its context has ended: %w", h, context.Cause(ctx))
+			}
+			switch {
+			case h.Family == handlers.Mutate:
+				return v.mutate(changes)
+			case !changes.Empty():
+				return handlers.AsPermanent(fmt.Errorf("%s: %w", h, errValidatorPatches))
+			default:
+				return nil
+			}
+		},
+	}
+	out, _ := r.invoker.Try(ctx, a)
+	err := out.Err
+	if err != nil && errors.Is(context.Cause(ctx), handlers.ErrTimeout) {
+		err = handlers.AsPermanent(fmt.Errorf("%s has not ended within %s: %w", h, v.limit, handlers.ErrTimeout))
+	}
+	v.called = append(v.called, observe.ReviewedHandler{Handler: h, Took: a.Ended.Sub(a.Began), Err: err})
+	if err != nil {
+		v.failed(h, err)
+	}
+}
+
+// failed takes over the error of a handler; of a nil handler if it is not known. It denies the request, unless failures
+// of the handler are ignored.
+func (v *review) failed(h *handlers.Handler, err error) {
+	if h != nil && h.Admission.IgnoreFailures {
+		v.warnings.add([]string{fmt.Sprintf("%s is ignored: %s", h.ID, handlers.ErrorText(err))})
+		return
+	}
+	v.errs = append(v.errs, err)
+}
+
+// mutate takes over the changes of handlers. The object of a deletion cannot be changed.
+func (v *review) mutate(changes *patch.Patch) error {
+	if v.request.Object == nil || changes.Empty() {
+		return nil
+	}
+	err := checkWeight(v.request, "change", treesOfPatch)
+	if err == nil {
+		v.tree, err = v.request.Object.Tree()
+	}
+	if err != nil {
+		return err
+	}
+	mutated, ops, err := changes.Apply(v.tree)
+	if err != nil {
+		return handlers.AsPermanent(v.subject.Secrets.Error(fmt.Errorf("change the object: %w", err), v.tree))
+	}
+	v.patch, v.mutated, v.ops = changes, mutated, ops
+	return nil
+}
+
+// handlerOf returns the admission handler with an id; nil if there is none.
+func (r *reviews) handlerOf(id string) *handlers.Handler {
+	all := r.deps.Registry.Admission()
+	if i := slices.IndexFunc(all, func(h *handlers.Handler) bool { return h.ID == id }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// recorder returns the recorder of a handler. Only a handler with side effects may post events, and only about an
+// object that exists.
+func (r *reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
+	if !h.Admission.SideEffects || v.request.DryRun || v.subject.Object.UID == "" {
+		return nil
+	}
+	return r.deps.Recorders.For(v.subject.Reference).WithoutSecrets(v.subject.Secrets)
+}
+
+// tell tells the sink, and keeps the review so that it can be replayed.
+func (r *reviews) tell(v *review, response *admission.Response, began time.Time) {
+	var diff object.Diff
+	if r.history != nil && v.mutated != nil {
+		diff = object.ComputeDiff(v.tree, v.mutated)
+	}
+	observe.Tell(r.deps.Sink, observe.ReviewEnded{
+		Subject: v.subject, Request: v.request, Response: response, ID: r.history.add(keptReview{request: v.request, limit: v.limit, size: v.size}), Replay: v.replay,
+		Diff: diff, Handlers: v.called, Began: began, Took: r.deps.Now().Sub(began),
+	})
+}
+
+// Replay calls the handlers for an earlier review again, as a dry run. If it cannot, it returns the reason.
+func (r *reviews) Replay(id string) (reason string) {
+	former, kept := r.history.find(id)
+	if !kept {
+		return fmt.Sprintf("the review %q is not kept; only the newest ones of this run are", id)
+	}
+	request := *former.request
+	request.DryRun = true
+	ctx, cancel := context.WithTimeoutCause(r.base, former.limit, handlers.ErrTimeout)
+	defer cancel()
+	if _, err := r.review(ctx, &review{request: &request, limit: former.limit, size: former.size, replay: id}); err != nil {
+		return err.Error()
+	}
+	return ""
+}

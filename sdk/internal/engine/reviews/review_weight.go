@@ -1,0 +1,55 @@
+package reviews
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+const (
+	// maxTrees limits the memory of the decoded objects of one review, in bytes.
+	maxTrees = 256 << 20
+	// treesOfPatch is how many copies of an object its change takes.
+	treesOfPatch = 3
+	// collectedReview is the weight from which the decoded objects of a review are collected before the next one is decoded.
+	collectedReview = 32 << 20
+)
+
+// claim waits until there is memory for the decoded objects of a review. The returned function ends the review: a kept
+// review takes no more memory than its text.
+func (r *reviews) claim(ctx context.Context, request *admission.Request) (end func(), err error) {
+	b := r.decoded.of(request.Weight)
+	if !b.Take(ctx, request.Weight) {
+		return nil, &admission.InvalidError{
+			Status: http.StatusServiceUnavailable, Reason: "reviews of large objects have taken too long; try again with a smaller object",
+		}
+	}
+	return func() {
+		dropped := false
+		for _, obj := range []*object.Object{request.Object, request.Old} {
+			if obj != nil && obj.DropTree() {
+				dropped = true
+			}
+		}
+		if dropped && request.Weight >= collectedReview {
+			runtime.GC()
+		}
+		b.Give(request.Weight)
+	}, nil
+}
+
+// checkWeight returns a denial if so many copies of the decoded objects of a review take too much memory. Objects of up to
+// 1.5 MiB of text, the largest that Kubernetes stores by default, always pass.
+func checkWeight(request *admission.Request, attempted string, copies int64) error {
+	weight := request.Weight * copies
+	if weight <= maxTrees {
+		return nil
+	}
+	return handlers.AsDenial(fmt.Errorf("cannot %s the object: its values take about %d MiB of memory, and the limit is %d MiB; make it smaller",
+		attempted, weight>>20, int64(maxTrees>>20)), http.StatusRequestEntityTooLarge)
+}

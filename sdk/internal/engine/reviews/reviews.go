@@ -1,0 +1,103 @@
+package reviews
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// reviews answers the reviews of the API server. It is safe for concurrent use.
+type reviews struct {
+	deps     *core.Deps
+	memories *memory.Memories
+	invoker  *call.Invoker
+	base     context.Context // of the handlers, with the indices
+	history  *reviewHistory
+	user     *ownUser
+	ids      map[string]string // of handlers: by themselves, and by the names of their webhooks
+	prefix   atomic.Pointer[string]
+	decoded  decoded
+
+	known     atomic.Pointer[map[admission.GroupVersionResource]*reviewedResource]
+	ready     chan struct{} // closes when reviews can be answered
+	readyOnce sync.Once
+}
+
+// reviewedResource is a resource with the admission handlers of its objects.
+type reviewedResource struct {
+	resource *resources.Resource
+	handlers *handlers.Set
+}
+
+// newReviews returns what answers reviews. The context has the values that handlers find; its end does not matter.
+func newReviews(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, inspected bool) *reviews {
+	r := &reviews{
+		decoded: newDecoded(),
+		deps:    d, memories: m, invoker: i, base: context.WithoutCancel(ctx), ids: map[string]string{},
+		history: newReviewHistory(d.Now(), inspected), user: &ownUser{deps: d}, ready: make(chan struct{}),
+	}
+	names := admission.Names(d.Registry.Admission())
+	for id, name := range names {
+		r.ids[name] = id
+	}
+	for id := range names {
+		r.ids[id] = id
+	}
+	r.prefix.Store(new(string))
+	return r
+}
+
+// serve sets the resources whose reviews are answered.
+func (r *reviews) serve(rs []resources.Resource) {
+	known := make(map[admission.GroupVersionResource]*reviewedResource, len(rs))
+	for i := range rs {
+		res := &rs[i]
+		key := admission.GroupVersionResource{Group: res.Group, Version: res.Version, Resource: res.Plural}
+		known[key] = &reviewedResource{resource: res, handlers: r.deps.Registry.ForResource(res)}
+	}
+	r.known.Store(&known)
+}
+
+// begin lets reviews be answered.
+func (r *reviews) begin() { r.readyOnce.Do(func() { close(r.ready) }) }
+
+// begun reports whether reviews are answered.
+func (r *reviews) begun() bool {
+	select {
+	case <-r.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitReady waits until the resources are known and the indices are complete.
+func (r *reviews) waitReady(ctx context.Context) error {
+	if r.begun() {
+		return nil
+	}
+	select {
+	case <-r.ready:
+		return nil
+	case <-ctx.Done():
+		return &admission.InvalidError{Status: http.StatusServiceUnavailable, Reason: "the operator is still starting"}
+	}
+}
+
+// find returns the resource of a review.
+func (r *reviews) find(of admission.GroupVersionResource) (*reviewedResource, error) {
+	if known := r.known.Load(); known != nil {
+		if res := (*known)[of]; res != nil {
+			return res, nil
+		}
+	}
+	return nil, &admission.InvalidError{Status: http.StatusNotFound, Reason: "the operator has no admission handlers of " + of.String()}
+}

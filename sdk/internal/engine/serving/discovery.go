@@ -1,0 +1,393 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Keys of the resources that the operator watches for itself, if it is permitted to.
+const (
+	definitionsKey = "customresourcedefinitions.v1.apiextensions.k8s.io"
+	namespacesKey  = "namespaces.v1"
+)
+
+// rescanDelays are the delays before the scans after a CRD has changed: the API server lists a new
+// resource, or its new categories, in its discovery a moment after it begins to serve it; a busy
+// server takes seconds.
+var rescanDelays = []time.Duration{
+	0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second,
+}
+
+// Discovery finds the resources and namespaces that the cluster has, while they come and go, and
+// starts and stops streams accordingly.
+type Discovery struct {
+	deps       *core.Deps
+	streams    *Streams
+	admission  *reviews.AdmissionControl
+	namespaces *Namespaces
+	peerings   *peers.Peerings
+	changed    core.Wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
+
+	Joined <-chan struct{} // closes when the operator knows its first shards
+
+	rescan atomic.Bool // a CRD has changed
+
+	known  []resources.Resource // of the cluster
+	warned map[string]bool
+	outage *discoveryOutage
+	drift  *driftCheck
+}
+
+// NewDiscovery returns the discovery of an operator that has not started yet.
+func NewDiscovery(d *core.Deps, s *Streams, a *reviews.AdmissionControl, n *Namespaces, p *peers.Peerings) *Discovery {
+	joined := make(chan struct{})
+	close(joined)
+	return &Discovery{
+		deps: d, streams: s, admission: a, namespaces: n, peerings: p, Joined: joined, changed: n.changed, warned: map[string]bool{},
+		outage: &discoveryOutage{logger: d.Logger, sink: d.Sink}, drift: newDriftCheck(d),
+	}
+}
+
+// Run serves the resources and namespaces until the context ends.
+func (d *Discovery) Run(ctx context.Context) error {
+	if err := d.firstScan(ctx); err != nil {
+		return err
+	}
+	if err := d.checkHandlers(); err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	listed := d.watchNamespaces(ctx, &wg)
+	d.watchDefinitions(ctx, &wg)
+	if !d.deps.Settings.ScanningDisabled {
+		wg.Go(func() { d.drift.run(ctx) })
+	}
+	for _, known := range []<-chan struct{}{listed, d.Joined} {
+		select {
+		case <-known:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if unresolved := d.adjustStreams(ctx); unresolved {
+		// A CRD that was created just before the start may not be discoverable yet.
+		d.rescanSoon()
+	}
+	return d.followChanges(ctx)
+}
+
+// firstScan finds the resources of the cluster. It retries for as long as the client does.
+func (d *Discovery) firstScan(ctx context.Context) error {
+	found, err := d.deps.Client.Telling(d.outage.retrying).Discover(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("discover the resources of the cluster: %w", err)
+	}
+	d.outage.over()
+	d.known = found.Resources
+	d.warnOfFailed(found.Failed)
+	return nil
+}
+
+// followChanges adjusts the streams whenever something has changed.
+func (d *Discovery) followChanges(ctx context.Context) error {
+	var again <-chan time.Time
+	next, scanning := 0, false
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.changed:
+			if d.rescan.Swap(false) {
+				next, scanning = 0, true
+			}
+		case <-again:
+		}
+		again = nil
+		if scanning {
+			d.drift.forget()
+			err := d.scan(ctx)
+			if next, scanning = nextScan(next, err); scanning {
+				again = time.After(rescanDelays[next])
+			}
+			switch {
+			case err == nil:
+				d.outage.over()
+			case ctx.Err() == nil:
+				d.outage.failed(observe.LogDiscoveryFailed, err, rescanDelays[next])
+			}
+		}
+		d.adjustStreams(ctx)
+	}
+}
+
+// nextScan returns which of [rescanDelays] follows a scan, and whether there is another scan. The last one
+// is repeated until it succeeds.
+func nextScan(number int, err error) (int, bool) {
+	if number < len(rescanDelays)-1 {
+		return number + 1, true
+	}
+	return number, err != nil
+}
+
+func (d *Discovery) scan(ctx context.Context) error {
+	found, err := d.deps.Client.Discover(ctx)
+	if err != nil {
+		return err
+	}
+	d.known = withUndiscoverable(found, d.known)
+	d.warnOfFailed(found.Failed)
+	return nil
+}
+
+// withUndiscoverable returns the resources found, and those known before of the API groups that
+// cannot be discovered now: if their server is down, their objects still exist.
+func withUndiscoverable(found kube.Discovery, before []resources.Resource) []resources.Resource {
+	all := found.Resources
+	for _, res := range before {
+		_, group := found.Failed[res.Group]
+		_, version := found.Failed[res.Group+"/"+res.Version]
+		known := func(r resources.Resource) bool { return r.Key() == res.Key() }
+		if (group || version) && !slices.ContainsFunc(found.Resources, known) {
+			all = append(all, res)
+		}
+	}
+	return all
+}
+
+func (d *Discovery) warnOfFailed(failed map[string]error) {
+	for _, group := range object.SortedKeys(failed) {
+		if !d.warned[group] {
+			d.warned[group] = true
+			d.deps.Logger.Warn("Cannot discover the resources of an API group; not serving them",
+				observe.EventKey, observe.LogDiscoveryFailed, "group", group, "error", failed[group])
+		}
+	}
+}
+
+// adjustStreams starts the streams of resources and namespaces that have appeared, and stops those
+// of the ones that are gone. It reports whether a selector matches no resource.
+func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
+	resolution := d.resolve()
+	d.warnOfUnserved(&resolution)
+	reviewed := d.resolveAdmission()
+	d.warnOfForeignKinds(resolution.Served)
+	observe.Tell(d.deps.Sink, observe.ResourcesServed{Resolution: &resolution, Reviewed: reviewed})
+	d.peerings.Adjust(d.known, d.namespaces.names())
+	d.drift.serve(resolution.Served)
+	unreviewed := d.adjustAdmission(reviewed)
+	paused := d.deps.State.Paused.Load()
+	if d.deps.State.WasPaused.Swap(false) || paused {
+		d.peerings.Pauses.WhileStopped(d.streams.pause)
+	}
+	if !paused {
+		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
+	}
+	return len(resolution.Unresolved) > 0 || unreviewed
+}
+
+// warnOfUnserved warns of selectors that match no resources, once for each reason.
+func (d *Discovery) warnOfUnserved(resolution *resources.Resolution) {
+	for _, warning := range resolution.Warnings() {
+		if !d.warned[warning] {
+			d.warned[warning] = true
+			d.deps.Logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
+		}
+	}
+}
+
+// resolveAdmission selects the resources that admission handlers are for. It returns nil if there are no such handlers.
+func (d *Discovery) resolveAdmission() *resources.Resolution {
+	if d.admission == nil {
+		return nil
+	}
+	resolution := resources.Resolve(d.deps.Registry.AdmissionDemands(), d.known)
+	d.warnOfUnserved(&resolution)
+	return &resolution
+}
+
+// adjustAdmission sets the resources that admission handlers are for. It reports whether a selector matches no resource.
+func (d *Discovery) adjustAdmission(resolution *resources.Resolution) (unresolved bool) {
+	if resolution == nil {
+		return false
+	}
+	var namespaces []string
+	if !d.namespaces.ClusterWide() {
+		namespaces = d.namespaces.names()
+	}
+	d.admission.Serve(resolution.Served, namespaces)
+	return len(resolution.Unresolved) > 0
+}
+
+func (d *Discovery) warnOfForeignKinds(served []resources.Resource) {
+	for i := range served {
+		for _, warning := range d.deps.Registry.ForeignKinds(&served[i], d.known) {
+			if !d.warned[warning] {
+				d.warned[warning] = true
+				d.deps.Logger.Warn(warning, observe.EventKey, observe.LogHandlerForeign)
+			}
+		}
+	}
+}
+
+// resolve selects the resources to serve. Selectors in different notations can match one resource:
+// only then it is known whether the ids of its handlers are different.
+func (d *Discovery) resolve() resources.Resolution {
+	resolution := resources.Resolve(d.deps.Registry.Demands(), d.known)
+	resolution.Reject(func(res *resources.Resource) string {
+		set := d.deps.Registry.ForResource(res)
+		if conflicts := set.Conflicts(); len(conflicts) > 0 {
+			return conflicts[0].String()
+		}
+		return d.deps.Shards.Refuses(set)
+	})
+	return resolution
+}
+
+// checkHandlers returns an error if handlers of resources that exist have the same id.
+func (d *Discovery) checkHandlers() error {
+	var errs []error
+	for _, rejected := range d.resolve().Rejected {
+		errs = append(errs, fmt.Errorf("serve %s: %s", rejected.Resource.Key(), rejected.Reason))
+	}
+	return errors.Join(errs...)
+}
+
+// watchDefinitions watches the CRDs, unless the settings disable it, or no handler can be for a custom
+// resource.
+func (d *Discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
+	if d.deps.Settings.ScanningDisabled || !ServesCustomResources(d.deps.Registry) {
+		return
+	}
+	relisted := false
+	d.watch(ctx, wg, definitionsKey, watch.Options{
+		Handle: d.definitionChanged,
+		Listed: func(int) {
+			if relisted {
+				d.rescanSoon()
+			}
+			relisted = true
+		},
+	}, func() {
+		d.deps.Logger.Warn("Cannot watch CustomResourceDefinitions (forbidden): restart the operator to serve new resources and to stop serving deleted ones",
+			observe.EventKey, observe.LogDiscoveryForbidden)
+	})
+}
+
+// ServesCustomResources reports whether a handler may be for resources that are not Kubernetes' own.
+func ServesCustomResources(registry *handlers.Registry) bool {
+	demands := registry.Demands()
+	return len(demands) == 0 || slices.ContainsFunc(demands, func(d resources.Demand) bool { return !d.Selector.BuiltInOnly() })
+}
+
+// definitionChanged handles a CRD that is created, changed or deleted while the operator runs: the
+// resources are scanned again, and streams.adjust follows. If the CRD is deleted, streams.stopServing
+// forgets the objects of its resource.
+func (d *Discovery) definitionChanged(event watch.Event) {
+	if event.Type != watch.Listed {
+		d.rescanSoon()
+	}
+}
+
+// rescanSoon scans the resources now, and again after each of [rescanDelays].
+func (d *Discovery) rescanSoon() {
+	d.rescan.Store(true)
+	d.changed.Raise()
+}
+
+// watchNamespaces watches the namespaces if there are patterns for them, or only lists them if the
+// settings disable that. The channel closes when all that exist are known.
+func (d *Discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-chan struct{} {
+	listed := make(chan struct{})
+	once := sync.OnceFunc(func() { close(listed) })
+	if d.namespaces.ClusterWide() {
+		once()
+		return listed
+	}
+	if d.deps.Settings.ScanningDisabled {
+		d.listNamespaces(ctx)
+		once()
+		return listed
+	}
+	assumeExist := func() {
+		d.namespaces.assumeExist()
+		once()
+	}
+	watched := d.watch(ctx, wg, namespacesKey, watch.Options{Handle: d.namespaces.appearedOrDeleted, Listed: func(int) { once() }}, func() {
+		d.deps.Logger.Warn("Cannot watch the namespaces (forbidden): serving the named ones, ignoring patterns",
+			observe.EventKey, observe.LogNamespacesForbidden)
+		assumeExist()
+	})
+	if !watched {
+		assumeExist()
+	}
+	return listed
+}
+
+// listNamespaces finds the namespaces that match the patterns now. Those that are named are served even
+// if they do not exist yet: for them alone, the operator needs no permission.
+func (d *Discovery) listNamespaces(ctx context.Context) {
+	d.namespaces.assumeExist()
+	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == namespacesKey })
+	if i < 0 || d.namespaces.AllNamed() {
+		return
+	}
+	list, err := d.deps.Client.WithoutRetries().List(ctx, &d.known[i], "", kube.ListOptions{})
+	if err != nil && kube.Classify(err) != kube.Forbidden {
+		list, err = d.deps.Client.List(ctx, &d.known[i], "", kube.ListOptions{})
+	}
+	if err != nil {
+		d.deps.Logger.Warn("Cannot list the namespaces: serving the named ones, ignoring patterns",
+			observe.EventKey, observe.LogNamespacesForbidden, "error", err)
+		return
+	}
+	for _, namespace := range list.Items {
+		d.namespaces.appearedOrDeleted(watch.Event{Type: watch.Listed, Object: namespace})
+	}
+}
+
+// watch watches a resource for the operator itself until the context ends. If that is forbidden, it
+// stops and calls forbidden. It returns false if the cluster does not have the resource.
+func (d *Discovery) watch(ctx context.Context, wg *sync.WaitGroup, key string, options watch.Options, forbidden func()) bool {
+	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == key })
+	if i < 0 {
+		return false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	options.Client, options.Resource = d.deps.Client, &d.known[i]
+	options.Logger = d.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail)
+	options.InactivityTimeout, options.ReconnectBackoff = d.deps.Settings.InactivityTimeout, d.deps.Settings.ReconnectBackoff
+	options.Restarted = func(r watch.Restart) {
+		if r.Reason == watch.Forbidden {
+			cancel()
+			forbidden()
+			return
+		}
+		d.streams.restarted(resources.Scope{Resource: key}, r)
+	}
+	wg.Go(func() {
+		defer cancel()
+		watch.Run(ctx, options)
+	})
+	return true
+}

@@ -1,0 +1,57 @@
+package serving
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// outageInterval is the minimum time between two lines about the same outage.
+const outageInterval = time.Minute
+
+// discoveryOutage logs that the resources of the cluster cannot be discovered: when that begins, then at
+// most once a minute, and when it is over. It is safe for concurrent use.
+type discoveryOutage struct {
+	logger *slog.Logger
+	sink   *observe.Sink
+
+	mu     sync.Mutex
+	began  time.Time // zero if there is no outage
+	logged time.Time // the last line
+}
+
+// failed notes an attempt that is repeated after a delay.
+func (o *discoveryOutage) failed(event observe.LogName, err error, delay time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	if o.began.IsZero() {
+		o.began = now
+	} else if now.Sub(o.logged) < outageInterval {
+		return
+	}
+	o.logged = now
+	o.logger.Warn("Cannot discover the resources of the cluster; retrying in "+delay.String(),
+		observe.EventKey, event, "error", err, "since", now.Sub(o.began).Round(time.Second).String())
+}
+
+// retrying is failed for the requests of the first discovery, which has nothing to go on with meanwhile.
+func (o *discoveryOutage) retrying(retry kube.Retry) {
+	tellIfLost(o.sink, retry.Err)
+	o.failed(observe.LogDiscoveryRetrying, retry.Err, retry.Delay)
+}
+
+// over notes that the resources are discovered.
+func (o *discoveryOutage) over() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.began.IsZero() {
+		return
+	}
+	o.logger.Info("The resources of the cluster can be discovered again",
+		observe.EventKey, observe.LogDiscoveryRecovered, "after", time.Since(o.began).Round(time.Millisecond).String())
+	o.began = time.Time{}
+}

@@ -1,0 +1,166 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/schema"
+)
+
+// driftDelays are the delays after which a schema is read again that is not published, or lacks fields: the
+// API server publishes a new or changed schema a moment after the definition.
+var driftDelays = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
+
+// driftCheck compares the Go types of handlers with the schemas of custom resources. A field that the
+// schema does not have is always empty, because Kubernetes drops it. It is safe for concurrent use.
+type driftCheck struct {
+	deps    *core.Deps
+	changed core.Wakeup
+
+	mu     sync.Mutex
+	served []resources.Resource
+	passed map[string]bool // keys of the resources that need no check until their definitions change
+
+	warned map[string]bool // used by run only
+}
+
+func newDriftCheck(d *core.Deps) *driftCheck {
+	return &driftCheck{deps: d, changed: core.NewWakeup(), passed: map[string]bool{}, warned: map[string]bool{}}
+}
+
+// serve checks the resources that are served from now on, unless they were checked before.
+func (d *driftCheck) serve(served []resources.Resource) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.served = slices.Clone(served)
+	d.changed.Raise()
+}
+
+// forget makes the next call of serve check all resources again: their definitions may have changed.
+func (d *driftCheck) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.passed)
+}
+
+// run checks resources until the context ends.
+func (d *driftCheck) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.changed:
+		}
+		for _, res := range d.due() {
+			if ctx.Err() != nil {
+				return
+			}
+			d.check(ctx, &res)
+		}
+	}
+}
+
+// due returns the resources that are to be checked now, and takes them for checked.
+func (d *driftCheck) due() []resources.Resource {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var due []resources.Resource
+	for _, res := range d.served {
+		if !d.passed[res.Key()] && isCustom(&res) && len(d.deps.Registry.Typed(&res)) > 0 {
+			due = append(due, res)
+		}
+		d.passed[res.Key()] = true
+	}
+	return due
+}
+
+// isCustom reports whether a resource has a schema of its own, rather than one of Kubernetes, which agrees
+// with the types of Kubernetes' libraries.
+func isCustom(res *resources.Resource) bool {
+	return strings.Contains(res.Group, ".") && !strings.HasSuffix(res.Group, ".k8s.io")
+}
+
+// check compares the types for one resource with its schema, and tells the result. Missing fields are told
+// only if the schema lacks them twice.
+func (d *driftCheck) check(ctx context.Context, res *resources.Resource) {
+	found, err := d.compare(ctx, res)
+	for _, delay := range driftDelays {
+		if err == nil && len(found) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(delay):
+		}
+		before := err
+		if found, err = d.compare(ctx, res); before == nil && err == nil {
+			break
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		d.deps.Logger.Debug("Cannot compare the types of handlers with the schema of "+res.Key(), observe.EventKey, observe.LogSchemaUnread, "error", err)
+	default:
+		observe.Tell(d.deps.Sink, observe.TypesCompared{Resource: res.Key(), Drift: found})
+		d.warn(res, found)
+	}
+}
+
+// warn logs the fields that were not logged before.
+func (d *driftCheck) warn(res *resources.Resource, found []inspect.Drift) {
+	for _, drift := range found {
+		warning := fmt.Sprintf("%s is a field of the Go type %s, but not of the schema of %s: it is always empty. Used by %s",
+			drift.Field, drift.Type, res.Key(), strings.Join(drift.Handlers, ", "))
+		if !d.warned[warning] {
+			d.warned[warning] = true
+			d.deps.Logger.Warn(warning, observe.EventKey, observe.LogHandlerDrift)
+		}
+	}
+}
+
+// compare returns the fields that the schema of a resource does not have, sorted.
+func (d *driftCheck) compare(ctx context.Context, res *resources.Resource) ([]inspect.Drift, error) {
+	text, err := d.deps.Client.OpenAPI(ctx, res.Group, res.Version)
+	if err != nil {
+		return nil, err
+	}
+	document, err := schema.ParseDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	kind := document.Kind(res.Group, res.Version, res.Kind)
+	if kind == nil {
+		return nil, fmt.Errorf("the API server publishes no schema of %s", res.Key())
+	}
+	type field struct{ path, typ string }
+	users := map[field][]string{}
+	for _, h := range d.deps.Registry.Typed(res) {
+		var read object.Path // what the type is for: the whole object, or a field
+		if h.Family == handlers.Field {
+			read = h.Field
+		}
+		for _, path := range kind.Unknown(h.ObjectType, read...) {
+			f := field{path, strings.TrimPrefix(h.ObjectType.String(), "*")}
+			users[f] = append(users[f], h.ID)
+		}
+	}
+	var found []inspect.Drift
+	for f, ids := range users {
+		slices.Sort(ids)
+		found = append(found, inspect.Drift{Field: f.path, Type: f.typ, Handlers: slices.Compact(ids)})
+	}
+	slices.SortFunc(found, func(a, b inspect.Drift) int { return strings.Compare(a.Field+" "+a.Type, b.Field+" "+b.Type) })
+	return found, nil
+}

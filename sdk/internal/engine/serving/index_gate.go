@@ -1,0 +1,52 @@
+package serving
+
+import (
+	"log/slog"
+
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// indexGate keeps handlers from starting before the indices are complete. It belongs to streams
+// that start together: at startup, after a pause, or for a new resource or namespace. None of
+// their objects is processed before the objects of all of them are indexed. The lock of
+// [Streams] guards all but put.
+type indexGate struct {
+	queue  *queue.Queue
+	logger *slog.Logger
+
+	gate    queue.Gate
+	pending int  // streams whose objects are not all indexed yet
+	waited  bool // at least one stream was waited for
+	opened  bool
+}
+
+// wait makes the gate wait for one more stream.
+func (g *indexGate) wait() {
+	g.pending++
+	g.waited = true
+}
+
+// indexed notes that all objects of a stream are indexed, or that the stream has ended.
+func (g *indexGate) indexed() {
+	g.pending--
+	g.openWhenComplete()
+}
+
+// openWhenComplete starts the handlers unless a stream is still to be indexed.
+func (g *indexGate) openWhenComplete() {
+	if g.opened || g.pending > 0 {
+		return
+	}
+	g.opened = true
+	g.queue.Open(&g.gate)
+	if g.waited {
+		g.logger.Debug("Indices are complete: starting the handlers", observe.EventKey, observe.LogIndexComplete)
+	}
+}
+
+// put queues an event, to be processed once the gate is open.
+func (g *indexGate) put(resource string, event watch.Event) {
+	g.queue.PutBehind(&g.gate, resource, event)
+}

@@ -1,0 +1,83 @@
+package serving
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Namespaces are the namespaces that the operator serves: those that match its patterns. It is safe
+// for concurrent use.
+type Namespaces struct {
+	patterns []resources.NamespacePattern // none for the whole cluster
+	changed  core.Wakeup
+
+	mu       sync.Mutex
+	matching map[string]bool
+}
+
+// NewNamespaces returns the namespaces that match the patterns. The wakeup is raised when they change.
+func NewNamespaces(patterns []string, changed core.Wakeup) *Namespaces {
+	n := &Namespaces{changed: changed, matching: map[string]bool{}}
+	for _, p := range patterns {
+		n.patterns = append(n.patterns, resources.ParseNamespacePattern(p))
+	}
+	return n
+}
+
+// ClusterWide reports whether the operator serves the whole cluster.
+func (n *Namespaces) ClusterWide() bool { return len(n.patterns) == 0 }
+
+// AllNamed reports whether all patterns are names.
+func (n *Namespaces) AllNamed() bool {
+	return len(resources.ExactNamespaces(n.patterns)) == len(n.patterns)
+}
+
+// appearedOrDeleted adds a namespace that appeared, or removes one that was deleted, if it matches the patterns.
+func (n *Namespaces) appearedOrDeleted(event watch.Event) {
+	name := event.Object.Name
+	if !resources.MatchAnyNamespace(n.patterns, name) {
+		return
+	}
+	exists := event.Type != watch.Deleted
+	n.mu.Lock()
+	changed := n.matching[name] != exists
+	if exists {
+		n.matching[name] = true
+	} else {
+		delete(n.matching, name)
+	}
+	n.mu.Unlock()
+	if changed {
+		n.changed.Raise()
+	}
+}
+
+// assumeExist adds the namespaces that the patterns name exactly, for when namespaces cannot be
+// watched.
+func (n *Namespaces) assumeExist() {
+	n.mu.Lock()
+	for _, name := range resources.ExactNamespaces(n.patterns) {
+		n.matching[name] = true
+	}
+	n.mu.Unlock()
+	n.changed.Raise()
+}
+
+// names returns the names of the namespaces to watch, sorted. The empty name is the whole cluster.
+func (n *Namespaces) names() []string {
+	if n.ClusterWide() {
+		return []string{""}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	names := make([]string, 0, len(n.matching))
+	for name := range n.matching {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

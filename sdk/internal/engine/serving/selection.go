@@ -1,0 +1,26 @@
+package serving
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// selection narrows the objects of a stream.
+type selection struct {
+	labels string
+	shards func() string
+	keep   func(*object.Object) bool
+}
+
+// selectionOf returns what the objects of a resource that the operator handles have in common.
+func selectionOf(d *core.Deps, res *core.ServedResource) selection {
+	own := d.Shards
+	if !res.Narrowed() {
+		return selection{}
+	}
+	selected := selection{labels: d.Settings.Selection.Labels}
+	if own != nil {
+		selected.shards, selected.keep = own.Selector, func(o *object.Object) bool { return own.Owns(res, o) }
+	}
+	return selected
+}

@@ -1,0 +1,443 @@
+// Package serving discovers the resources and namespaces of the cluster, and streams their objects into the indices and
+// the queue.
+package serving
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/indexing"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Streams are the watch streams of all served resources in all served namespaces.
+type Streams struct {
+	deps     *core.Deps
+	memories *memory.Memories
+	detached *memory.DetachedDaemons
+	invoker  *call.Invoker
+	OnReady  call.UserCalls
+
+	mu        sync.Mutex
+	resources map[string]*core.ServedResource // by key
+	running   map[resources.Scope]*stream
+	known     map[resources.Scope]bool // whose objects may be remembered: of running and of paused streams
+	unlisted  int                      // running streams whose objects are not all known yet
+	relisting bool                     // streams start again: their first listing shows which objects are gone
+	ready     func()
+
+	indexers map[resources.Scope]*indexing.Indexer // of running and of paused streams, if their objects are indexed
+	gate     *indexGate                            // of the newest streams
+}
+
+// stream is the watch stream of one scope.
+type stream struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	listed bool
+	gains  int // of shards, when it started: it may miss the objects of later ones
+
+	indexer *indexing.Indexer // nil if the objects are not indexed
+	gate    *indexGate
+}
+
+// NewStreams returns the streams of an operator, of which none is running yet.
+func NewStreams(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker) *Streams {
+	return &Streams{
+		deps: d, memories: m, detached: detached, invoker: i,
+		resources: map[string]*core.ServedResource{}, running: map[resources.Scope]*stream{},
+		known: map[resources.Scope]bool{}, indexers: map[resources.Scope]*indexing.Indexer{},
+	}
+}
+
+// Served implements [core.ServedResources].
+func (s *Streams) Served(key string) *core.ServedResource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resources[key]
+}
+
+// Indexer implements the indexed resources of a cycle.Processor.
+func (s *Streams) Indexer(resource, namespace string) *indexing.Indexer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.indexers[resources.Scope{Resource: resource, Namespace: namespace}]; x != nil {
+		return x
+	}
+	return s.indexers[resources.Scope{Resource: resource}] // one stream serves all namespaces
+}
+
+// KeepsEvents reports whether a resource has handlers of raw events, which get every event.
+func (s *Streams) KeepsEvents(key string) bool {
+	res := s.Served(key)
+	return res != nil && res.Handlers.Has(handlers.Watching)
+}
+
+// adjust starts and stops streams so that they cover the resources in the namespaces. The empty
+// namespace is the whole cluster.
+func (s *Streams) adjust(ctx context.Context, rs []resources.Resource, namespaces []string) {
+	wanted := scopesOf(rs, namespaces)
+	s.stop(func(scope resources.Scope) bool {
+		return wanted[scope] == nil || s.mustRelist(scope, wanted[scope]) || !s.deps.Shards.Any(s.resources[scope.Resource])
+	})
+	s.stopServingUnwanted(wanted)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.updateResources(wanted)
+	for scope, res := range wanted {
+		if s.running[scope] != nil || !s.deps.Shards.Any(s.resources[scope.Resource]) {
+			continue
+		}
+		s.running[scope] = s.start(ctx, scope, res)
+	}
+	if s.gate != nil {
+		s.gate.openWhenComplete()
+	}
+	s.checkReady()
+}
+
+func scopesOf(rs []resources.Resource, namespaces []string) map[resources.Scope]*resources.Resource {
+	scopes := map[resources.Scope]*resources.Resource{}
+	for i := range rs {
+		res := &rs[i]
+		if !res.Namespaced {
+			scopes[resources.Scope{Resource: res.Key()}] = res
+			continue
+		}
+		for _, ns := range namespaces {
+			scopes[resources.Scope{Resource: res.Key(), Namespace: ns}] = res
+		}
+	}
+	return scopes
+}
+
+// updateResources makes the served resources those of the wanted scopes. The definition of a resource
+// can change while it is served, e.g. to have the status as a subresource. The lock must be held.
+func (s *Streams) updateResources(wanted map[resources.Scope]*resources.Resource) {
+	served := map[string]bool{}
+	for scope, res := range wanted {
+		served[scope.Resource] = true
+		switch before := s.resources[scope.Resource]; {
+		case before == nil:
+			s.resources[scope.Resource] = s.newResource(res)
+		case before.Resource != res && !reflect.DeepEqual(before.Resource, res):
+			s.resources[scope.Resource] = s.newResource(res).Replacing(before)
+		}
+	}
+	maps.DeleteFunc(s.resources, func(key string, _ *core.ServedResource) bool { return !served[key] })
+}
+
+func (s *Streams) newResource(res *resources.Resource) *core.ServedResource {
+	return core.NewServedResource(s.deps.Registry, res, s.deps.Sink.Wants(observe.KindObjectIndexed))
+}
+
+// pause stops all streams and drops all queued events. The objects are still remembered, so that
+// they are not handled as new when they are listed again.
+func (s *Streams) pause() {
+	s.mu.Lock()
+	s.relisting = true
+	s.mu.Unlock()
+	s.stop(func(resources.Scope) bool { return true })
+	s.deps.Queue.Drop(func(queue.Key) bool { return true })
+	for key, m := range s.memories.All() {
+		s.detached.Stop(key, m, daemons.OperatorPausing)
+	}
+}
+
+// stop stops the streams of some scopes, and waits for them to end.
+func (s *Streams) stop(which func(resources.Scope) bool) {
+	stopped := map[resources.Scope]*stream{}
+	s.mu.Lock()
+	for scope, st := range s.running {
+		if !which(scope) {
+			continue
+		}
+		stopped[scope] = st
+		delete(s.running, scope)
+		if !st.listed {
+			s.unlisted--
+			st.indexed()
+		}
+		st.cancel()
+	}
+	s.mu.Unlock() // the streams may be waiting for it
+	for scope, st := range stopped {
+		s.waitFor(scope, st)
+		observe.Tell(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStopped})
+	}
+}
+
+// StopAll stops all streams when the operator exits. Their objects are still remembered, until the
+// workers are done.
+func (s *Streams) StopAll() {
+	s.mu.Lock()
+	stopped := s.running
+	s.running = map[resources.Scope]*stream{}
+	s.mu.Unlock()
+	for _, st := range stopped {
+		st.cancel()
+	}
+	for scope, st := range stopped {
+		s.waitFor(scope, st)
+	}
+}
+
+// waitFor waits for the end of a stream. Only an indexing function that ignores its context can delay
+// that: it is abandoned after the exit timeout.
+func (s *Streams) waitFor(scope resources.Scope, st *stream) {
+	if st.indexer == nil {
+		<-st.done
+		return
+	}
+	limit := time.NewTimer(max(0, s.deps.Settings.ExitTimeout) + queue.AbandonAfter)
+	defer limit.Stop()
+	select {
+	case <-st.done:
+	case <-limit.C:
+		s.mu.Lock()
+		st.indexer.Abandoned = true // it cannot serve the next stream
+		s.mu.Unlock()
+		s.deps.Logger.Warn("An indexing function ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
+			observe.EventKey, observe.LogIndexAbandoned)
+	}
+}
+
+// stopServingUnwanted stops serving the scopes that are not wanted any more: their CRD or their
+// namespace was deleted.
+func (s *Streams) stopServingUnwanted(wanted map[resources.Scope]*resources.Resource) {
+	for scope := range s.remembered() {
+		if wanted[scope] == nil {
+			s.stopServing(scope)
+		}
+	}
+}
+
+// remembered returns the scopes whose objects may be remembered.
+func (s *Streams) remembered() map[resources.Scope]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.known)
+}
+
+// stopServing forgets the objects of a scope that is no longer served, and removes them from the
+// indices.
+func (s *Streams) stopServing(scope resources.Scope) {
+	s.forgetObjects(scope, nil)
+	s.mu.Lock()
+	delete(s.known, scope)
+	indexer := s.indexers[scope]
+	delete(s.indexers, scope)
+	s.mu.Unlock()
+	if indexer != nil {
+		indexer.Clear(nil)
+	}
+}
+
+// Whole returns the keys of the served resources whose objects are not divided into shards.
+func (s *Streams) Whole() map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := map[string]bool{}
+	for key, res := range s.resources {
+		keys[key] = !res.Narrowed()
+	}
+	return keys
+}
+
+// RemoveFromIndices removes objects, by the keys of their resources, from the indices.
+func (s *Streams) RemoveFromIndices(ids map[string][]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for scope, x := range s.indexers {
+		if gone := ids[scope.Resource]; len(gone) > 0 {
+			x.Forget(gone)
+		}
+	}
+}
+
+// forgetObjects forgets the objects of a scope, except for those that are known to exist.
+func (s *Streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bool) {
+	s.memories.RetainMemos(scope, existing)
+	res := s.Served(scope.Resource)
+	gone := s.memories.ForgetWhere(scope.Resource, func(key queue.Key, m *memory.Memory) bool {
+		if existing != nil && !s.deps.Shards.OwnsKey(res, key, m.Namespace) {
+			return false // its shard was lost during the listing, which does not mean that it is gone
+		}
+		return (scope.Namespace == "" || m.Namespace == scope.Namespace) && !existing[key]
+	})
+	keys := make(map[queue.Key]bool, len(gone))
+	for key, m := range gone {
+		keys[key] = true
+		observe.Tell(s.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
+		s.detached.Stop(key, m, daemons.ResourceDeleted)
+	}
+	s.deps.Queue.Drop(func(key queue.Key) bool { return keys[key] })
+}
+
+// start starts a stream. The lock must be held.
+func (s *Streams) start(ctx context.Context, scope resources.Scope, res *resources.Resource) *stream {
+	ctx, cancel := context.WithCancel(ctx)
+	st := &stream{cancel: cancel, done: make(chan struct{}), gains: s.deps.Shards.Gains()}
+	s.unlisted++
+	s.known[scope] = true
+	s.prepareIndexing(ctx, scope, st)
+	observe.Tell(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStarted})
+	first := initialListing{over: !s.relisting}
+	selection := selectionOf(s.deps, s.resources[scope.Resource])
+	go func() {
+		defer close(st.done)
+		defer st.indexer.Stop()
+		watch.Run(ctx, watch.Options{
+			Client: s.deps.Client, Resource: res, Namespace: scope.Namespace,
+			LabelSelector: selection.labels, ShardSelector: selection.shards, Keep: selection.keep,
+			Handle: func(event watch.Event) {
+				observe.Tell(s.deps.Sink, observe.EventReceived{Stream: scope, Event: event})
+				key := queue.KeyOf(scope.Resource, event.Object)
+				if s.deps.Graves.IsLate(key, event, event.Type == watch.Listed, event.Complete) {
+					s.deps.DropLate(event.Object)
+					return
+				}
+				first.add(key)
+				st.handle(scope.Resource, event)
+			},
+			Listed: func(int) {
+				if existing, ok := first.end(); ok {
+					s.forgetObjects(scope, existing) // deleted during a pause, without an event
+					st.indexer.Retain(existing)
+				}
+				s.listed(scope, st)
+			},
+			Restarted:         func(r watch.Restart) { s.restarted(scope, r) },
+			ServerTimeout:     s.deps.Settings.ServerTimeout,
+			ClientTimeout:     s.deps.Settings.ClientTimeout,
+			InactivityTimeout: s.deps.Settings.InactivityTimeout,
+			ReconnectBackoff:  s.deps.Settings.ReconnectBackoff,
+			Logger:            s.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail),
+		})
+	}()
+	return st
+}
+
+// prepareIndexing gives a new stream its indexer, if its objects are indexed, and the newest gate. A
+// gate that is still closed also waits for the new stream. The lock must be held.
+func (s *Streams) prepareIndexing(ctx context.Context, scope resources.Scope, st *stream) {
+	if s.gate == nil || s.gate.opened {
+		s.gate = &indexGate{queue: s.deps.Queue, logger: s.deps.Logger}
+	}
+	st.gate = s.gate
+	res, x := s.resources[scope.Resource], s.indexers[scope]
+	if x != nil {
+		x.Clear(res.Indexes)
+	}
+	if len(res.Indexes) == 0 {
+		delete(s.indexers, scope)
+		return
+	}
+	st.gate.wait()
+	if x == nil || x.Abandoned {
+		x = indexing.NewIndexer(s.deps, s.memories, s.invoker, scope)
+		s.indexers[scope] = x
+	}
+	x.Start(ctx, res)
+	st.indexer = x
+}
+
+// mustRelist reports whether the objects of a scope must be listed again because the definition of
+// the resource has changed and other handlers match it now: daemons start and indices fill without a
+// change of the objects; or because the operator has got more shards of them.
+func (s *Streams) mustRelist(scope resources.Scope, res *resources.Resource) bool {
+	before := s.resources[scope.Resource]
+	if st := s.running[scope]; st != nil && before != nil && before.Narrowed() && st.gains != s.deps.Shards.Gains() {
+		s.relisting = true
+		return true
+	}
+	if before == nil || reflect.DeepEqual(before.Resource, res) || s.newResource(res).Handlers.Same(before.Handlers) {
+		return false
+	}
+	s.relisting = true
+	return true
+}
+
+// listed notes that all objects of a stream are known.
+func (s *Streams) listed(scope resources.Scope, st *stream) {
+	observe.Tell(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamListed})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.listed || s.running[scope] != st {
+		return
+	}
+	st.listed = true
+	s.unlisted--
+	st.indexed()
+	s.checkReady()
+}
+
+// WhenReady sets the function to call once all objects of all streams are known.
+func (s *Streams) WhenReady(ready func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = ready
+}
+
+// checkReady calls the ready function once, when all objects are known. The lock must be held.
+func (s *Streams) checkReady() {
+	if s.unlisted == 0 && s.ready != nil {
+		s.OnReady.Start(s.ready)
+		s.ready = nil
+	}
+}
+
+// restarted tells that a stream was interrupted, and whether the cluster seems to be lost.
+func (s *Streams) restarted(scope resources.Scope, r watch.Restart) {
+	observe.Tell(s.deps.Sink, observe.StreamChanged{
+		Stream: scope, Phase: observe.StreamRestarted, Restart: r, Blocking: s.blocksHandlers(scope),
+	})
+	switch r.Reason {
+	case watch.Closed, watch.ClientTimeout, watch.Expired, watch.Silent, watch.Throttled, watch.Forbidden, watch.NotFound:
+		return
+	}
+	switch {
+	case r.Attempt < 2: // most interruptions are over at the next attempt
+	case r.Err == nil:
+		observe.Tell(s.deps.Sink, observe.ClusterLost{Reason: string(r.Reason)})
+	default:
+		tellIfLost(s.deps.Sink, r.Err)
+	}
+}
+
+// blocksHandlers reports whether handlers wait until the objects of a stream are indexed.
+func (s *Streams) blocksHandlers(scope resources.Scope) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.running[scope]
+	return st != nil && st.indexer != nil && !st.listed && !st.gate.opened
+}
+
+// handle indexes the object of an event, and queues the event unless the object is only indexed.
+func (st *stream) handle(resource string, event watch.Event) {
+	if st.indexer != nil {
+		st.indexer.Handle(event)
+		if st.indexer.Resource.OnlyIndexed {
+			return
+		}
+	}
+	st.gate.put(resource, event)
+}
+
+// indexed stops the gate from waiting for the stream. The lock of [Streams] must be held.
+func (st *stream) indexed() {
+	if st.indexer != nil {
+		st.gate.indexed()
+	}
+}
