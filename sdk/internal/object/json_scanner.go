@@ -243,3 +243,16 @@ func Members(text []byte) iter.Seq2[string, []byte] {
 		}
 	}
 }
+
+// Items iterates over the texts of the items of a list. It ends early at a syntax error.
+func Items(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		s := scanner{text: text}
+		for more := s.enter('[', ']'); more; more = s.after(']') {
+			item := s.value()
+			if s.problem != "" || !yield(item) {
+				return
+			}
+		}
+	}
+}

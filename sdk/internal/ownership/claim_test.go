@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
 )
 
 // TestClaim_ChangedFieldLeavesOurEntry makes each change of each form in each way, and reads managedFields from a narrowed
@@ -83,11 +86,39 @@ func (f form) try(s *server, changed string, c change, w way) {
 	if added := lost(after.ours(s.t), before.ours(s.t)); added != nil {
 		s.t.Errorf("our entry has gained %v", added)
 	}
+	f.judge(s, after, c, w)
 	if c.taken == "" {
 		return
 	}
 	if got := after.takers(s.t, c.taken); !slices.Equal(got, []string{w.taker}) {
 		s.t.Errorf("%s is owned by %v, not by %s", c.taken, got, w.taker)
+	}
+}
+
+// judge checks that the package children comes to the same verdict as the sets of fields.
+func (f form) judge(s *server, after entries, c change, w way) {
+	s.t.Helper()
+	u := &unstructured.Unstructured{Object: f.object}
+	desired, err := children.Encode(u, u.GroupVersionKind())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	recorded, err := children.Entries(after.raw(s.t))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	verdict, drift := children.Judge(recorded, ours, desired)
+	if drifted := verdict == children.Drifted; drifted != (c.lost != nil) {
+		s.t.Errorf("the verdict is %s, with %v", verdict, drift)
+	}
+	for _, d := range drift {
+		taker := ""
+		if d.Manager != "" {
+			taker = d.Manager + "/" + d.Operation
+		}
+		if want := w.taker; c.taken == "" && taker != "" || c.taken != "" && taker != want {
+			s.t.Errorf("%s is said to be taken by %q", d.Path, taker)
+		}
 	}
 }
 

@@ -32,6 +32,24 @@ func entriesOf(t *testing.T, object tree) entries {
 	return all
 }
 
+// raw returns the entries as decoded JSON.
+func (all entries) raw(t *testing.T) []any {
+	t.Helper()
+	var list []any
+	for _, e := range all {
+		var fields tree
+		if err := json.Unmarshal(e.FieldsV1, &fields); err != nil {
+			t.Fatal(err)
+		}
+		m := tree{"manager": e.Manager, "operation": e.Operation, "apiVersion": e.APIVersion, "subresource": e.Subresource, "fieldsV1": fields}
+		if e.Time != "" {
+			m["time"] = e.Time
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
 func (e entry) fields(t *testing.T) *fieldpath.Set {
 	t.Helper()
 	set := fieldpath.NewSet()

@@ -1,0 +1,157 @@
+package children
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"unique"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// Lens says how the children of a kind are read.
+type Lens struct {
+	Manager           string        // the field manager of the operator
+	OwnerLabel        string        // the label that has the UID of the parent
+	AppliedAnnotation string        // the annotation that has the [Hash]
+	HasStatus         bool          // the kind has a status subresource
+	Observe           []object.Path // further fields to keep
+}
+
+// Digest is all that the operator keeps of a child: about 300 bytes.
+type Digest struct {
+	UID             string
+	Name            string
+	ResourceVersion string
+	Generation      int64
+	Applied         uint64 // bits of the annotation, 0 if there is none
+	Entry           uint64 // hash of the fields that we own, 0 if we own none
+	State           State
+
+	namespace, owner, message, facts, observed unique.Handle[string]
+}
+
+// Namespace returns the namespace of the child; empty for cluster-scoped ones.
+func (d *Digest) Namespace() string { return d.namespace.Value() }
+
+// Owner returns the UID of the parent, as the child's label has it.
+func (d *Digest) Owner() string { return d.owner.Value() }
+
+// Message returns the reason of the state.
+func (d *Digest) Message() string { return d.message.Value() }
+
+// Observed returns the JSON list of the values of [Lens.Observe], with null for absent ones; empty if there are none.
+func (d *Digest) Observed() string { return d.observed.Value() }
+
+// Digest reads a version of a child, which must have been parsed with its managedFields.
+func (l *Lens) Digest(o *object.Object) (Digest, error) {
+	h := Assess(o, l.HasStatus)
+	meta := o.Member("metadata")
+	observed, err := l.observed(o)
+	if err != nil {
+		return Digest{}, err
+	}
+	facts, err := object.AppendJSON(nil, h.facts, nil)
+	if err != nil {
+		return Digest{}, fmt.Errorf("read the status of %s: %w", o, err)
+	}
+	return Digest{
+		UID: o.UID, Name: o.Name, ResourceVersion: o.ResourceVersion, Generation: o.Generation,
+		Applied:   ParseHash(plain(field(meta, "annotations", l.AppliedAnnotation))),
+		Entry:     l.entry(field(meta, "managedFields")),
+		State:     h.State,
+		namespace: unique.Make(o.Namespace), owner: unique.Make(plain(field(meta, "labels", l.OwnerLabel))),
+		message: unique.Make(h.Message), facts: unique.Make(string(facts)), observed: unique.Make(observed),
+	}, nil
+}
+
+// entry returns the hash of the text of our entry. The API server writes the same fields in the same order.
+func (l *Lens) entry(managedFields []byte) uint64 {
+	for item := range object.Items(managedFields) {
+		e := Entry{
+			Manager: plain(field(item, "manager")), Operation: plain(field(item, "operation")),
+			Subresource: plain(field(item, "subresource")),
+		}
+		if e.applied(l.Manager) {
+			sum := sha256.Sum256(field(item, "fieldsV1"))
+			return binary.BigEndian.Uint64(sum[:8])
+		}
+	}
+	return 0
+}
+
+func (l *Lens) observed(o *object.Object) (string, error) {
+	if l.Observe == nil {
+		return "", nil
+	}
+	values := make([]any, len(l.Observe))
+	for i, path := range l.Observe {
+		var err error
+		if values[i], err = o.Find(path); err != nil {
+			return "", err
+		}
+	}
+	encoded, err := object.AppendJSON(nil, values, nil)
+	return string(encoded), err
+}
+
+// Wake is the effect of a new version of a child on its parent.
+type Wake int
+
+// The effects.
+const (
+	NoWake     Wake = iota // nothing that concerns the operator has changed
+	WakeVerify             // others have changed fields, but none of ours by the records: apply once, paced and without force
+	WakeParent             // the parent is reconciled
+)
+
+// Wake compares a digest with the previous one of the same name. The versions of own writes are not to be compared.
+func (d *Digest) Wake(previous *Digest) Wake {
+	before, after := *previous, *d
+	before.ResourceVersion, after.ResourceVersion = "", ""
+	before.Generation, after.Generation = 0, 0
+	switch {
+	case before != after:
+		return WakeParent
+	case d.Generation != previous.Generation, d.Generation == 0 && d.ResourceVersion != previous.ResourceVersion:
+		return WakeVerify
+	}
+	return NoWake
+}
+
+// Changes returns how the fields of the status on which the state depends, and the observed fields, differ from a
+// previous digest. Conditions are named by their types: status.conditions.Available.
+func (l *Lens) Changes(previous, d *Digest) (object.Diff, error) {
+	before, err := l.known(previous)
+	if err != nil {
+		return nil, err
+	}
+	after, err := l.known(d)
+	if err != nil {
+		return nil, err
+	}
+	return object.ComputeDiff(before, after), nil
+}
+
+// known returns the fields that a digest has, as a tree.
+func (l *Lens) known(d *Digest) (tree, error) {
+	facts, err := object.DecodeJSON([]byte(d.facts.Value()))
+	if err != nil {
+		return nil, fmt.Errorf("compare digests of %s: %w", d.Name, err)
+	}
+	all := tree{"status": facts}
+	if d.Observed() == "" {
+		return all, nil
+	}
+	observed, err := object.DecodeJSON([]byte(d.Observed()))
+	if err != nil {
+		return nil, fmt.Errorf("compare digests of %s: %w", d.Name, err)
+	}
+	values, _ := observed.([]any)
+	for i, path := range l.Observe {
+		if i < len(values) && values[i] != nil {
+			all = object.With(all, path, values[i])
+		}
+	}
+	return all, nil
+}

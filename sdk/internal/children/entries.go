@@ -1,0 +1,56 @@
+package children
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// Entry is an element of metadata.managedFields: the fields that a manager owns.
+type Entry struct {
+	Manager, Operation, Subresource, APIVersion string
+
+	// Time is when the manager last changed any of its fields; zero if the API server records none, as for /scale.
+	Time time.Time
+
+	fields map[string]any
+}
+
+// Entries reads the decoded metadata.managedFields of an object.
+func Entries(managedFields any) ([]Entry, error) {
+	list, ok := managedFields.([]any)
+	if !ok && managedFields != nil {
+		return nil, fmt.Errorf("read metadata.managedFields: %T in place of a list", managedFields)
+	}
+	entries := make([]Entry, 0, len(list))
+	for i, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("read metadata.managedFields[%d]: %T in place of an entry", i, item)
+		}
+		e := Entry{
+			Manager: text(m["manager"]), Operation: text(m["operation"]), Subresource: text(m["subresource"]),
+			APIVersion: text(m["apiVersion"]),
+		}
+		e.fields, _ = m["fieldsV1"].(map[string]any)
+		if at := text(m["time"]); at != "" {
+			var err error
+			if e.Time, err = object.ParseTime(at); err != nil {
+				return nil, fmt.Errorf("read metadata.managedFields[%d].time: %w", i, err)
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// applied reports whether a manager has made the entry by applying the object.
+func (e *Entry) applied(manager string) bool {
+	return e.Manager == manager && e.Operation == "Apply" && e.Subresource == ""
+}

@@ -1,0 +1,47 @@
+package children
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// hashForm is the version of the canonical form: without it, a new form would look like a change by the user.
+const hashForm = "1:"
+
+// Hash returns the hash of a canonical tree, for the annotation of a child: "1:" and 64 bits in hexadecimal digits.
+func Hash(tree map[string]any) (string, error) {
+	sum, err := hash(tree)
+	if err != nil {
+		return "", err
+	}
+	return hashForm + hex(sum), nil
+}
+
+func hex(sum uint64) string { return fmt.Sprintf("%016x", sum) }
+
+// hash returns 64 bits of the canonical JSON of a tree.
+func hash(tree any) (uint64, error) {
+	text, err := object.AppendJSON(nil, tree, nil)
+	if err != nil {
+		return 0, fmt.Errorf("hash: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return binary.BigEndian.Uint64(sum[:8]), nil
+}
+
+// ParseHash returns the bits of an annotation that [Hash] has made. It returns 0 for all texts of other forms; then the child is
+// applied again.
+func ParseHash(text string) uint64 {
+	if len(text) != len(hashForm)+16 || text[:len(hashForm)] != hashForm {
+		return 0
+	}
+	sum, err := strconv.ParseUint(text[len(hashForm):], 16, 64)
+	if err != nil {
+		return 0
+	}
+	return sum
+}

@@ -1,0 +1,197 @@
+package children
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// tree is decoded JSON.
+type tree = map[string]any
+
+// State is how far a child is.
+type State int
+
+// The states. Unknown is the state of a child whose controller has not written a status, and whose kind has no rule.
+const (
+	Unknown State = iota
+	Progressing
+	Ready
+	Failed // it does not get ready without a change
+	Terminating
+)
+
+// String returns the state in lower case.
+func (s State) String() string {
+	return [...]string{"unknown", "progressing", "ready", "failed", "terminating"}[s]
+}
+
+// Health is the state of a child, and why.
+type Health struct {
+	State   State
+	Message string // such as "1 of 3 replicas are ready"
+
+	facts tree
+}
+
+func (h Health) is(state State, format string, args ...any) Health {
+	h.State, h.Message = state, fmt.Sprintf(format, args...)
+	return h
+}
+
+// Assess returns the health of a child by the rules of kstatus, with the exceptions that docs/decisions/children.md lists. Without a
+// status subresource, a kind has no controller that reports, so that its objects are ready once they exist.
+func Assess(o *object.Object, hasStatus bool) Health {
+	r := &reader{spec: o.Member("spec"), status: o.Member("status"), facts: tree{}}
+	h := r.assess(o, hasStatus)
+	h.facts = r.facts
+	return h
+}
+
+func (r *reader) assess(o *object.Object, hasStatus bool) Health {
+	var h Health
+	if o.Deleting {
+		return h.is(Terminating, "it is being deleted")
+	}
+	observed, seen := r.number("observedGeneration")
+	if seen && observed != o.Generation {
+		return h.is(Progressing, "its controller has not seen the latest change")
+	}
+	if c := r.condition("Stalled"); c.status == "True" {
+		return h.is(Failed, "%s", c.reasonFor("it is stalled"))
+	}
+	if c := r.condition("Reconciling"); c.status == "True" {
+		return h.is(Progressing, "%s", c.reasonFor("it is reconciling"))
+	}
+	if rule := rules[kindKey(o)]; rule != nil {
+		return rule(r, h, seen)
+	}
+	c := r.condition("Ready")
+	switch {
+	case c.status == "True":
+		return h.is(Ready, "it is ready")
+	case c.status != "":
+		return h.is(Progressing, "%s", c.reasonFor("it is not ready"))
+	case !hasStatus:
+		return h.is(Ready, "it exists")
+	case r.hasNoStatus():
+		return h.is(Unknown, "its controller has written no status")
+	}
+	return h.is(Ready, "its controller has seen the latest change")
+}
+
+// reader reads the text of an object, and keeps the fields of its status on which the health depends.
+type reader struct {
+	spec, status []byte
+	facts        tree
+}
+
+// hasNoStatus reports whether the status is absent, null or an empty map.
+func (r *reader) hasNoStatus() bool {
+	for range object.Members(r.status) {
+		return false
+	}
+	return true
+}
+
+// field returns the text of a field within a text, or nil.
+func field(text []byte, path ...string) []byte {
+	for _, key := range path {
+		var found []byte
+		for k, value := range object.Members(text) {
+			if k == key {
+				found = value
+				break
+			}
+		}
+		text = found
+	}
+	return text
+}
+
+// decoded returns the value of a text; nil for texts that are absent or no JSON.
+func decoded(value []byte) any {
+	v, err := object.DecodeJSON(value)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// plain returns the text that a JSON text stands for; empty for other values.
+func plain(value []byte) string {
+	if n := len(value); n >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 {
+		return string(value[1 : n-1])
+	}
+	return text(decoded(value))
+}
+
+// wants returns a number of the spec.
+func (r *reader) wants(otherwise int64, path ...string) int64 {
+	if n, ok := decoded(field(r.spec, path...)).(int64); ok {
+		return n
+	}
+	return otherwise
+}
+
+// number returns a number of the status, and whether it is there.
+func (r *reader) number(name string) (int64, bool) {
+	n, ok := decoded(field(r.status, name)).(int64)
+	if ok && name != "observedGeneration" {
+		r.facts[name] = n
+	}
+	return n, ok
+}
+
+// count is number with a default of 0, which the API server leaves out.
+func (r *reader) count(name string) int64 {
+	n, found := r.number(name)
+	if !found {
+		r.facts[name] = int64(0)
+	}
+	return n
+}
+
+// phase returns a text of the status.
+func (r *reader) phase(name string) string {
+	s := plain(field(r.status, name))
+	r.facts[name] = s
+	return s
+}
+
+// condition returns a condition of the status; its status is empty if it is absent.
+func (r *reader) condition(kind string) condition {
+	for item := range object.Items(field(r.status, "conditions")) {
+		if plain(field(item, "type")) != kind {
+			continue
+		}
+		c := condition{text: item, status: plain(field(item, "status"))}
+		conditions, ok := r.facts["conditions"].(tree)
+		if !ok {
+			conditions = tree{}
+			r.facts["conditions"] = conditions
+		}
+		conditions[kind] = c.status
+		return c
+	}
+	return condition{}
+}
+
+type condition struct {
+	status string
+	text   []byte
+}
+
+func (c condition) reason() string { return plain(field(c.text, "reason")) }
+
+// reasonFor returns the message of a condition, or else its reason, or the text.
+func (c condition) reasonFor(otherwise string) string {
+	if message := plain(field(c.text, "message")); message != "" {
+		return otherwise + ": " + message
+	}
+	if reason := c.reason(); reason != "" {
+		return otherwise + ": " + reason
+	}
+	return otherwise
+}
