@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/crdify/pkg/runner"
 )
 
-// Breaking returns what breaks objects that exist, or programs that use them, if a new definition replaces an old one: a
+// Breaking returns the changes in a new definition that break existing objects, or programs that use the objects: a
 // sentence for each change, sorted.
 func Breaking(old, new *apiextensions.CustomResourceDefinition) ([]string, error) {
 	checks, err := runner.New(&config.Config{
-		// Only what a check knows to be incompatible: a new description is not.
+		// Report only changes that a check classifies as incompatible, unlike a new description.
 		UnhandledEnforcement: config.EnforcementPolicyNone,
 		Conversion:           config.ConversionPolicyIgnore,
 		Validations:          []config.ValidationConfig{{Name: "description", Enforcement: config.EnforcementPolicyNone}},

@@ -90,7 +90,7 @@ func oneTypeEach(found []resource) ([]resource, error) {
 // discoverer finds the registrations of a package.
 type discoverer struct {
 	pkg    *packages.Package
-	values map[types.Object]ast.Expr // of variables that are set once
+	values map[types.Object]ast.Expr // values of variables that are set once
 	found  []resource
 	err    error
 }

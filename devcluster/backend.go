@@ -23,9 +23,8 @@ type Backend interface {
 	// is left. The error is [ErrExists] if the engine has a cluster or a container of this name
 	// that kopf has not created, and [ErrInUse] if kopf has created one meanwhile.
 	Create(ctx context.Context, name, project string, o Options) (Info, error)
-	// Start starts a cluster unless it is running, and waits until it is usable. In any case it
-	// repairs what a restart of the engine has broken. The error is [ErrNotFound] if the
-	// cluster is gone.
+	// Start starts a cluster unless it is running, and waits until it is usable. In any case, it repairs damage from
+	// a restart of the engine. The error is [ErrNotFound] if the cluster was deleted.
 	Start(ctx context.Context, name string, o Options) (Info, error)
 	// Stop stops a cluster and keeps its data.
 	Stop(ctx context.Context, name string) error

@@ -57,8 +57,7 @@ func choose(o Options, known []Info, probe prober) (choice, error) {
 	return chooseUnnamed(provider, o.Project, known, probe), nil
 }
 
-// Check reports a mistake in the options that is known without looking at any cluster. The
-// error is [ErrInvalid].
+// Check returns the errors in the options that are known without reading any cluster. The error is [ErrInvalid].
 func (o Options) Check() error {
 	provider, _, err := chooseProvider(o)
 	if err == nil && provider != Context && o.Name != "" {
@@ -171,7 +170,7 @@ func chooseNamed(provider, name string, known []Info, probe prober) (choice, err
 		}
 	case i.Provider == K3d:
 		c.reason = "it was created before"
-		return c, nil // its start says what is wrong
+		return c, nil // its start reports the problem
 	default:
 		return choice{}, &fault.Error{
 			Kind:    ErrUnreachable,
@@ -181,8 +180,8 @@ func chooseNamed(provider, name string, known []Info, probe prober) (choice, err
 	}
 }
 
-// chooseUnnamed chooses a cluster of the project. It prefers running ones, then those that
-// exist, and among these the first one of the project. known must be sorted by name.
+// chooseUnnamed chooses a cluster of the project. It prefers running clusters, then existing clusters, and among
+// equals the first one of the project. known must be sorted by name.
 func chooseUnnamed(provider, project string, known []Info, probe prober) choice {
 	where := ""
 	if project != "" {
@@ -219,7 +218,7 @@ func chooseUnnamed(provider, project string, known []Info, probe prober) choice 
 	return c
 }
 
-// unusable tells why a project does not get its first cluster.
+// unusable returns why a project does not get its first cluster.
 func unusable(i Info) string {
 	switch {
 	case i.Owner != 0:

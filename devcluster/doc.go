@@ -14,11 +14,11 @@
 //
 // # Who owns an embedded cluster
 //
-// A cluster is either detached ([Start] and [Create]: it runs until it is stopped) or a
-// child (Open: it ends with the process that opened it, even if that is killed). Any
-// process may use a detached cluster. A child is never shared, because it may end at any
-// time: Open then starts a cluster with the next free name, such as hello-2, and says so in
-// [Cluster.Reason]. If the name was requested explicitly, it fails with [ErrInUse] instead.
+// A cluster is either detached ([Start] and [Create]: the cluster runs until it is stopped) or a child (Open: the
+// cluster ends with the opening process, even if the process is killed). Any process may use a detached cluster. A
+// child is never shared, because it may end at any time: Open then starts a cluster with the next free name, such as
+// hello-2, and reports that in [Cluster.Reason]. If the name was requested explicitly, Open fails with [ErrInUse]
+// instead.
 //
-// A cluster of k3d is always detached, whoever has started it.
+// A cluster of k3d is always detached.
 package devcluster

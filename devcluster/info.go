@@ -31,7 +31,7 @@ type Info struct {
 	PID int `json:"pid,omitempty"`
 	// Ephemeral reports whether the cluster deletes its data when it stops.
 	Ephemeral bool `json:"ephemeral,omitempty"`
-	// FeatureGates are those of an embedded cluster, such as "ShardedListAndWatch=true".
+	// FeatureGates are the feature gates of an embedded cluster, such as "ShardedListAndWatch=true".
 	FeatureGates string `json:"featureGates,omitempty"`
 	// Server, Version, Kubeconfig and Context are from the last start.
 	Server     string `json:"server,omitempty"`

@@ -117,8 +117,8 @@ func Create(ctx context.Context, o Options) (Info, error) {
 	return k.Create(ctx, name, project, o)
 }
 
-// Start starts a stopped cluster, detached. If the cluster is running detached already, it only
-// repairs what a restart of the Docker engine has broken. It uses Progress of the options.
+// Start starts a stopped cluster, detached. If the cluster is running detached already, it only repairs damage from a
+// restart of the Docker engine. It uses Progress of the options.
 func Start(ctx context.Context, name string, o Options) (Info, error) {
 	e, err := newEmbedded()
 	if err != nil {

@@ -4,7 +4,7 @@ import "time"
 
 // The providers, as the flag --cluster names them.
 const (
-	// Auto lets Open choose.
+	// Auto means that Open chooses.
 	Auto = "auto"
 	// Embedded is the control plane built from devcluster/controlplane.
 	Embedded = "embedded"
@@ -17,7 +17,7 @@ const (
 // DefaultName is the name of a cluster of no project.
 const DefaultName = "dev"
 
-// Options select a cluster. The zero value lets Open choose.
+// Options select a cluster. The zero value means that Open chooses.
 type Options struct {
 	// Provider is Auto, Embedded, K3d or Context. Defaults to Auto, which means Context if
 	// Context or Kubeconfig is set. Otherwise it prefers the cluster that exists already; a new
@@ -38,12 +38,12 @@ type Options struct {
 	// Ephemeral makes Open start a new cluster whose data are deleted when it stops. It uses
 	// neither a running cluster nor existing data. The cluster is an embedded one.
 	Ephemeral bool
-	// FeatureGates enable and disable features of the API server of an embedded cluster, in the notation of
-	// its flag, such as "ShardedListAndWatch=true". A cluster keeps them until it is started with others; one
-	// that runs with others is refused. With them, Auto means Embedded.
+	// FeatureGates enable and disable features of the API server of an embedded cluster, in the notation of its flag,
+	// such as "ShardedListAndWatch=true". A cluster keeps its feature gates until it is started with other gates; a
+	// cluster that runs with other gates is refused. With feature gates, Auto means Embedded.
 	FeatureGates string
-	// LowPriority lets other programs go first where the CPU is scarce, such as the terminal of the user. It
-	// applies only to an embedded cluster that this call starts.
+	// LowPriority lowers the CPU priority of the cluster, so that other programs come first, such as the user's
+	// terminal. It applies only to an embedded cluster that this call starts.
 	LowPriority bool
 	// K3d configures a new cluster of the provider K3d.
 	K3d K3dOptions
@@ -84,7 +84,7 @@ const (
 	PhaseCreate Phase = "create"
 	// PhaseStart: the control plane is started.
 	PhaseStart Phase = "start"
-	// PhaseConnect: an existing cluster is asked for its version.
+	// PhaseConnect: the version of an existing cluster is requested.
 	PhaseConnect Phase = "connect"
 	// PhaseReady: the cluster is usable.
 	PhaseReady Phase = "ready"

@@ -12,7 +12,7 @@ var precedence = []inspect.HandlerPhase{
 	inspect.PhaseFailed, inspect.PhaseUnknown, inspect.PhaseRunning, inspect.PhaseRetrying, inspect.PhaseStopping, inspect.PhaseNext,
 }
 
-// decisive are the phases that explain a state, whatever else goes on: an object that is
+// decisive has the phase that explains each state. Further handlers may be in different phases: an object that is
 // being retried may also have a handler that failed permanently.
 var decisive = map[inspect.ObjectState]inspect.HandlerPhase{
 	inspect.StateRunning:  inspect.PhaseRunning,
@@ -20,8 +20,8 @@ var decisive = map[inspect.ObjectState]inspect.HandlerPhase{
 	inspect.StateWaiting:  inspect.PhaseNext,
 }
 
-// Active returns the handler that makes the object's state what it is: the one that failed,
-// runs, or is tried next. It returns nil if the object is at rest.
+// Active returns the handler that determines the object's state: the handler that failed, runs, or is tried next. It
+// returns nil if the object is at rest.
 func Active(o *inspect.Object) *inspect.HandlerState {
 	var best *inspect.HandlerState
 	rank := len(precedence)
@@ -43,9 +43,8 @@ func Active(o *inspect.Object) *inspect.HandlerState {
 	return best
 }
 
-// sooner reports whether the retry of a represents the object rather than that of b: the
-// earlier one. A parent and its sub-handler have the same time, and the sub-handler has the
-// error.
+// sooner reports whether the retry of a represents the object rather than the retry of b, because it is earlier. A
+// parent and its sub-handler have the same time; then the sub-handler wins, because it has the error.
 func sooner(a, b *inspect.HandlerState) bool {
 	if a.Parent == b.ID && b.Error == nil {
 		return true

@@ -9,8 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Alarm is what the user must know on every page: a fact, and what follows from it. The
-// zero value is no alarm.
+// Alarm is shown to the user on every page: a fact, and its consequence. The zero value is no alarm.
 type Alarm struct {
 	Tone Tone
 	Fact string
@@ -46,7 +45,7 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if refused := s.Application.Refused; len(refused) > 0 {
 		return s.refused(refused)
 	}
-	if a := s.published(); a.Tone == Err { // it goes on until the code or the permissions change
+	if a := s.published(); a.Tone == Err { // it lasts until the code or the permissions change
 		return a
 	}
 	if saved := s.relative(s.SavedManifests); len(saved) > 0 && s.Cluster.Phase == runner.ClusterReady {

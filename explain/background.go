@@ -20,9 +20,9 @@ func (s *State) HasDaemons() bool {
 	})
 }
 
-// BackgroundTasks returns the daemons and timers of all objects, without those that filters keep out. Those that need
-// attention come first: they stop, have failed, or wait for a retry. Among these, the order is that of the objects, so
-// that nothing moves when a timer ticks.
+// BackgroundTasks returns the daemons and timers of all objects, without those that filters keep out. Tasks that need
+// attention come first: they stop, have failed, or wait for a retry. Otherwise they are in the order of the objects,
+// so that nothing moves when a timer ticks.
 func (s *State) BackgroundTasks() []BackgroundTask {
 	var tasks []BackgroundTask
 	for _, o := range s.Objects {

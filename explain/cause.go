@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// IsEvent reports whether the reason of a cause says what has happened to the object. The
-// others, such as [inspect.ReasonNoop], say what the operator made of it.
+// IsEvent reports whether the reason of a cause is a change of the object. Other reasons, such as
+// [inspect.ReasonNoop], are conclusions of the operator.
 func IsEvent(reason inspect.Reason) bool {
 	switch reason {
 	case inspect.ReasonCreate, inspect.ReasonUpdate, inspect.ReasonDelete, inspect.ReasonResume:

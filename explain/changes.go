@@ -12,11 +12,12 @@ func IsDeleting(o *inspect.Object) bool {
 	return o.State == inspect.StateDeleting || o.State == inspect.StateStuck || o.Cause != nil && o.Cause.Reason == inspect.ReasonDelete
 }
 
-// IsPaused reports whether an object is left alone because its annotation says so.
+// IsPaused reports whether an object is paused by its annotation.
 func IsPaused(o *inspect.Object) bool { return o.Paused != nil && !IsDeleting(o) }
 
-// HandlersOn returns the ids of the handlers of some kinds that will run on an object for a reason, and of those that may:
-// the operator has not looked at their filters, because the present cause has another reason.
+// HandlersOn returns the ids of the handlers of some kinds that will run on an object for a reason, and of the
+// handlers that may run. The operator has not evaluated the filters of the latter, because the present cause has
+// another reason.
 func (s *State) HandlersOn(o *inspect.Object, reason inspect.Reason, kinds ...inspect.HandlerKind) (will, may []string) {
 	for i := range o.Handlers {
 		h := &o.Handlers[i]

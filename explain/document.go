@@ -10,9 +10,9 @@ type Document struct {
 // DocumentLine is a line of a document.
 type DocumentLine struct {
 	Indent int    // the number of blanks before it
-	Key    string // with the dash of an item before it, without the colon; empty if the line has none
+	Key    string // key without the colon, and with the dash of a list item before it; empty if the line has none
 	Value  string
-	Path   string // of what begins here, which the document has once; empty within a text of several lines
+	Path   string // path of the value that begins here, unique in the document; empty within a text of several lines
 	End    int    // the index after the last line of what begins here
 }
 

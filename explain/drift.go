@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// DriftSentence returns what is wrong with a field of a Go type that the schema of a resource lacks.
+// DriftSentence describes a field of a Go type that the schema of a resource lacks.
 func DriftSentence(resource string, d *inspect.Drift) string {
 	return d.Field + " is in " + d.Type + " but not in the schema of " + resource + ": it is always empty"
 }

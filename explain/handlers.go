@@ -16,8 +16,8 @@ func IsBackground(h *inspect.HandlerState) bool {
 	return h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer
 }
 
-// isRunning reports whether a call of a handler has begun and not ended. Those of timers are
-// short, and are not told apart from the time between them.
+// isRunning reports whether a call of a handler is in progress. Timers count as running between their short calls
+// too.
 func isRunning(h *inspect.HandlerState) bool {
 	switch h.State {
 	case inspect.PhaseRunning, inspect.PhaseAlive, inspect.PhaseStopping:

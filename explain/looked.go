@@ -5,7 +5,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// LookedAt returns what the cluster tells of a facet of an object; nil if that is not looked at.
+// LookedAt returns a facet of an object in the cluster; nil if the facet is not followed.
 func (s *State) LookedAt(ref inspect.Ref, facet runner.Facet) *runner.Looked {
 	if l := s.Looked; l != nil && l.Facet == facet && SameObject(l.Object, ref) {
 		return l
@@ -26,8 +26,8 @@ func (s *State) NotConnected() string {
 	return ""
 }
 
-// NotLooking returns why objects of the cluster cannot be looked at. It is empty if they can: kopf attach asks the
-// operator, which reads them.
+// NotLooking returns why objects of the cluster cannot be shown, or an empty string if they can. With kopf attach,
+// the operator reads the objects.
 func (s *State) NotLooking() string {
 	switch {
 	case s.Attached == "":

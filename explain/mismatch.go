@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Mismatch formats what kept a handler out: the fact, then what the handler requires.
+// Mismatch formats the reason why a filter excluded an object: the fact, then the handler's requirement.
 func Mismatch(m *inspect.Mismatch) string {
 	if m == nil {
 		return ""
@@ -26,7 +26,7 @@ func Mismatch(m *inspect.Mismatch) string {
 	return fact(m) + ", must be " + required(m)
 }
 
-// subject names what the mismatch is about.
+// subject names the subject of the mismatch.
 func subject(m *inspect.Mismatch) string {
 	switch m.Kind {
 	case inspect.MismatchValue:
@@ -61,8 +61,8 @@ func required(m *inspect.Mismatch) string {
 	return m.Wants
 }
 
-// ignored explains why no handler matches. Handlers that are kept out by the same fact
-// share it; the fact that keeps out the most handlers is named, and the others are counted.
+// ignored explains why no handler matches. It groups the handlers by the excluding fact, names the fact with the most
+// handlers, and counts the remaining handlers.
 func ignored(o *inspect.Object) string {
 	type group struct {
 		why      *inspect.Mismatch
@@ -125,7 +125,7 @@ func mismatchOf(m *inspect.Mismatch, handlers []string) string {
 	return fact(m) + ", and " + list(handlers) + pick(len(handlers), " wants ", " want ") + target
 }
 
-// reasons lists what the handlers run on, if nothing else keeps them out.
+// reasons lists the reasons for which the handlers run, if only the reason excludes them.
 func reasons(o *inspect.Object) string {
 	var all []string
 	for i := range o.Handlers {

@@ -11,13 +11,13 @@ import (
 // it for the places where it is shown.
 type NextStep struct {
 	Kind NextKind
-	In   time.Duration // until it happens; it is due if zero or less
-	Held string        // why it does not happen, as in [State.Held]; only of NextHeld
+	In   time.Duration // time until it happens; zero or less if it is due
+	Held string        // reason why it does not happen, from [State.Held]; only of NextHeld
 
 	Waits bool // the handler waits for something; only of NextRetry
 }
 
-// NextKind says what the next step is.
+// NextKind is the kind of the next step.
 type NextKind int
 
 // The kinds. NextNothing is the zero value.
@@ -30,9 +30,8 @@ const (
 	NextCall                    // the regular next call, as of a timer
 )
 
-// Next decides what is next for a handler on an object at a moment. Held is [State.Held].
-// Nothing else decides it: the table, the notes, the page's title and the sentences only
-// format what Next returns.
+// Next returns the next step of a handler on an object at a time. Held is [State.Held]. It is the only place of this
+// decision: the table, the notes, the page's title and the sentences only format its result.
 func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 	retrying := h.State == inspect.PhaseRetrying
 	switch {

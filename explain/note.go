@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Note says in a few words the most important fact about a handler on an object: what comes
-// next, how long it took, why it failed, which error is ignored, or what kept it out. Held is [State.Held].
+// Note returns the most important fact about a handler on an object, in a few words: the next step, the duration, the
+// reason of the failure, the ignored error, or the excluding filter. Held is [State.Held].
 func Note(h *inspect.HandlerState, now time.Time, held string) string {
 	switch h.State {
 	case inspect.PhaseRetrying, inspect.PhaseTicking:

@@ -94,17 +94,17 @@ func (k objectOrder) apply(sorted []*inspect.Object, c difference) (changed []*i
 // Derived are values that are derived from the objects of a state, one for each. They are derived again only for objects
 // that have changed. The zero value is empty.
 type Derived[T any] struct {
-	Values []T // in the order of the objects
+	Values []T // values in the order of the objects
 
 	objects []*inspect.Object
 	spare   []T
-	derived int // how many values were derived, for tests
+	derived int // number of derived values, for tests
 }
 
 // Update takes over the objects of a state.
 func (d *Derived[T]) Update(s *State, derive func(*inspect.Object) T) {
 	values := d.spare[:0]
-	k := 0 // index of the former object that is not before the current one
+	k := 0 // index of the previous object that is not before the current one
 	for _, o := range s.Objects {
 		for k < len(d.objects) && d.objects[k] != o && s.order.compare(d.objects[k], o) < 0 {
 			k++

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// published returns the gravest alarm that the operator itself tells of.
+// published returns the gravest alarm that the operator itself publishes.
 func (s *State) published() Alarm {
 	if s.Snapshot == nil || !s.Live {
 		return Alarm{}

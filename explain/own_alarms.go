@@ -54,8 +54,8 @@ func isKeptOut(h *inspect.HandlerState) bool {
 	return h.State == inspect.PhaseFiltered && h.Why != nil && h.Why.Kind != inspect.MismatchDeleted
 }
 
-// wasKeptOut reports whether a filter kept out an object of a handler of creations when the object was created, and
-// the object has changed since.
+// wasKeptOut reports whether a create handler's filter rejected the object when it was created, and the object has
+// changed since.
 func wasKeptOut(o *inspect.Object, h *inspect.HandlerState) bool {
 	if h.Kind != inspect.KindCreate || h.Why == nil || h.Why.Kind != inspect.MismatchReason {
 		return false

@@ -12,9 +12,9 @@ type Recent struct {
 	Runs []float64 // number of attempts in each step, the oldest step first
 	Took []float64 // their average durations in seconds
 
-	PerMinute int           // in the step with the most attempts
+	PerMinute int           // number of attempts in the busiest step
 	Slowest   time.Duration // average duration in the slowest step
-	Span      time.Duration // of all steps
+	Span      time.Duration // duration of all steps
 }
 
 // RecentRuns returns the attempts of a handler in the last minutes before a moment. It reports whether there were any.
@@ -25,7 +25,7 @@ func RecentRuns(h *inspect.Handler, now time.Time) (r Recent, some bool) {
 	step, steps := time.Duration(h.Recent.Step), len(h.Recent.Runs)
 	r.Span = step * time.Duration(steps)
 	r.Runs, r.Took = make([]float64, steps), make([]float64, steps)
-	// What is published ends with the last attempt: since then, steps without any have passed.
+	// The published steps end with the last attempt; the later steps had no attempts.
 	passed := int(max(0, now.Sub(h.Recent.Until)+step-1) / step)
 	for i := range steps - min(passed, steps) {
 		r.Runs[i] = float64(h.Recent.Runs[i+passed])

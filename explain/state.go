@@ -16,7 +16,7 @@ import (
 type State struct {
 	*runner.State
 
-	Objects []*inspect.Object // by kind as served, by namespace, by name
+	Objects []*inspect.Object // sorted by kind as served, by namespace, by name
 	Kinds   int               // the number of kinds among the objects
 	Longest Longest
 
@@ -32,8 +32,8 @@ type State struct {
 // Longest are the lengths of the longest names, which tables make room for.
 type Longest struct{ Name, Namespace, Handler int }
 
-// NewState prepares a published state. Previous is the state before it, or nil: what has not changed since is not looked
-// at again, and its objects are kept until a restarted operator has listed them all.
+// NewState prepares a published state. Previous may be nil. NewState reuses its unchanged parts, and keeps its
+// objects until a restarted operator has finished its initial listing.
 func NewState(published *runner.State, previous *State) *State {
 	s := &State{State: published, handlers: map[string][]*inspect.Handler{}}
 	if s.Snapshot == nil {
@@ -57,8 +57,8 @@ func NewState(published *runner.State, previous *State) *State {
 	return s
 }
 
-// update takes over the objects of the previous state with what has changed since. It returns false if the objects have to
-// be collected.
+// update reuses the objects of the previous state, with the changes since. It returns false if the objects have to be
+// collected.
 func (s *State) update(previous *State) bool {
 	if previous == nil || previous.Snapshot == nil || previous.merged || !previous.started.Equal(s.started) ||
 		!maps.Equal(s.order, previous.order) || !AllListed(s.Snapshot) {
@@ -208,7 +208,7 @@ func (s *State) Peerings() []inspect.Peering {
 	return s.Snapshot.Operator.Peerings
 }
 
-// NotOperating returns why the operator cannot be asked for anything. It is empty if it can.
+// NotOperating returns why the operator cannot accept requests, or an empty string if it can.
 func (s *State) NotOperating() string {
 	switch {
 	case s.Lost() != "":

@@ -9,23 +9,23 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// tally is what is counted of objects. It can be changed by the difference of one object, so that a change of a few
-// objects costs the same whatever the number of the others.
+// tally has counts of objects. It is updated by the difference of single objects, so that the cost of a change does
+// not depend on the number of all objects.
 type tally struct {
-	Counts [Urgencies]int // of the objects
+	Counts [Urgencies]int // number of objects by urgency
 	Owned  int            // the number of objects that name an owner
 	Former int            // the number of objects that an earlier operator has failed to handle
 
-	started time.Time // when the operator started
+	started time.Time // start of the operator
 
 	failures map[string]int     // the number of failed objects by handler id; the empty id counts all of them
 	running  map[string]int     // the number of objects that a handler is running for, by handler id
-	kept     map[string]keptOut // what filters keep out, by the ids of handlers
+	kept     map[string]keptOut // objects that filters exclude, by handler id
 	kinds    map[string]int     // the number of objects by the key of their resource
 
 	names, namespaces lengths
 
-	counted int // how many objects were counted to prepare the state, for tests
+	counted int // number of objects counted to prepare the state, for tests
 }
 
 func newTally(started time.Time) tally {
@@ -82,7 +82,8 @@ func addTo(counts map[string]int, key string, by int) {
 // if the id is empty.
 func (t *tally) Failures(handler string) int { return t.failures[handler] }
 
-// longestLength is the longest length that is told from longer ones. Names have at most 253 characters.
+// longestLength is the greatest distinguished length; longer texts count as this length. Names have at most 253
+// characters.
 const longestLength = 253
 
 // lengths counts texts by their length.

@@ -32,7 +32,7 @@ func Since(d time.Duration) string {
 	return Ago(d) + " ago"
 }
 
-// For is [Ago] for what goes on: "for 28s". It is empty in the first second.
+// For is [Ago] for a continuing state: "for 28s". It is empty in the first second.
 func For(d time.Duration) string {
 	if d < time.Second {
 		return ""

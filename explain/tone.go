@@ -1,15 +1,15 @@
 package explain
 
-// Tone is the meaning of a piece of text. A theme turns it into colours and attributes;
-// callers name what a text means, never how it looks.
+// Tone is the meaning of a piece of text. A theme turns it into colours and attributes; callers name the meaning of a
+// text, never its look.
 type Tone int
 
-// The tones. Text is the zero value: what needs no emphasis.
+// The tones. Text is the zero value, without emphasis.
 const (
 	Text     Tone = iota
 	Dim           // secondary facts
 	Faint         // rules and separators
-	Title         // names of what is shown
+	Title         // names of the shown things
 	Accent        // the current place
 	OK            // done, at rest
 	Warn          // will be tried again, waits

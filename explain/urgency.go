@@ -40,6 +40,5 @@ func UrgencyOf(o *inspect.Object) Urgency {
 	return AtRest
 }
 
-// IsProblem reports whether an object needs the user: it has failed or is stuck. Retries go on
-// without the user.
+// IsProblem reports whether an object needs the user: it has failed or is stuck. Retries continue without the user.
 func IsProblem(o *inspect.Object) bool { return UrgencyOf(o) == NeedsYou }

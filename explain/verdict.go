@@ -40,7 +40,7 @@ func Verdict(o *inspect.Object, now time.Time, held string) string {
 	return "The operator calls this " + string(o.State) + "."
 }
 
-// pausedBecause says why the object is left alone, without the period.
+// pausedBecause returns why the object is paused, without a period.
 func pausedBecause(o *inspect.Object) string {
 	why := "an annotation says so"
 	if o.Paused != nil && o.Paused.Reason != "" {
@@ -70,8 +70,8 @@ func failed(o *inspect.Object) string {
 	return failure(h) + ". " + runsAgain(o, h)
 }
 
-// runsAgain says what makes a handler run again that has failed permanently. The object counts as handled, so that later
-// changes of it are updates.
+// runsAgain returns the event that makes a permanently failed handler run again. The object counts as handled, so
+// that later changes are updates.
 func runsAgain(o *inspect.Object, h *inspect.HandlerState) string {
 	for h.Kind == inspect.KindSub {
 		parent := o.Handler(h.Parent)

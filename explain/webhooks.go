@@ -47,8 +47,8 @@ func (s *State) HasWebhooks() bool {
 	return s.Snapshot != nil && s.Snapshot.Admission != nil || s.Webhooks.Phase != "" && s.Webhooks.Phase != runner.WebhooksNone
 }
 
-// WayInLost returns why the cluster cannot call the admission handlers just now, as the tool or the operator tells; empty
-// if it can.
+// WayInLost returns why the cluster cannot call the admission handlers at present, as reported by the tool or the
+// operator; empty if it can.
 func (s *State) WayInLost() string {
 	switch {
 	case s.Webhooks.Phase == runner.WebhooksLost:
@@ -82,7 +82,7 @@ func (s *State) ReviewTitle(r *inspect.Review) string {
 	return ReviewOperation(r) + " " + s.ReviewKind(r) + " " + ReviewObject(r)
 }
 
-// ReviewOperation says what was asked for: "update status, dry".
+// ReviewOperation returns the requested operation: "update status, dry".
 func ReviewOperation(r *inspect.Review) string {
 	text := strings.ToLower(r.Operation)
 	if r.Subresource != "" {

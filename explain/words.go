@@ -93,8 +93,8 @@ var clusterWords = map[runner.ClusterPhase]Word{
 // ClusterWord returns the word for the state of the cluster.
 func ClusterWord(p runner.ClusterPhase) Word { return lookup(clusterWords, p) }
 
-// OperatorWord returns the word for the operator as a whole: its process, and while
-// the process lives, what it publishes itself.
+// OperatorWord returns the word for the operator as a whole: its process, and while the process lives, its own
+// published state.
 func OperatorWord(s *runner.State) Word {
 	switch s.Process.Phase {
 	case runner.ProcessNone:

@@ -65,8 +65,7 @@ func (f finder) find(ctx context.Context, t Target) (container, error) {
 	return container{}, fmt.Errorf("pod %s has no container with --inspect=tcp:127.0.0.1:PORT; run the operator with it, or name the port with --port", name)
 }
 
-// pod returns the pod of the target: of a deployment, the newest one of those that are ready, or else of those
-// that run.
+// pod returns the pod of the target: for a deployment, the newest ready pod, or else the newest running pod.
 func (f finder) pod(ctx context.Context, t Target) (*unstructured.Unstructured, error) {
 	if !t.Deployment {
 		return f.client.Resource(pods).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})

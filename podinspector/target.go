@@ -17,10 +17,10 @@ import (
 // Target names an operator in a cluster.
 type Target struct {
 	Namespace  string
-	Name       string // of the pod or the deployment
-	Deployment bool   // the name is that of a deployment
+	Name       string // name of the pod or the deployment
+	Deployment bool   // the name is the name of a deployment
 
-	// Port is that of the inspector. Defaults to the port of the flag --inspect in the pod.
+	// Port is the port of the inspector. Defaults to the port of the flag --inspect in the pod.
 	Port int
 }
 
@@ -48,9 +48,9 @@ func (t Target) String() string {
 	return kind + " " + t.Namespace + "/" + t.Name
 }
 
-// Connect returns a client for the operator. Each of its requests goes to the pod that the target has then, so
-// that it also reaches the successor of a pod. The token is that of [inspect.TokenVariable] of this process, or
-// else that of the container.
+// Connect returns a client for the operator. Each of its requests goes to the pod that the target has then, so that
+// it also reaches the successor of a pod. The token is the value of [inspect.TokenVariable] in this process, or else
+// in the container.
 func Connect(ctx context.Context, config *rest.Config, t Target) (*inspect.Client, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -18,12 +18,12 @@ type Options struct {
 	// Dir is the folder of the operator. It is created if it does not exist.
 	Dir string
 
-	// Module is the path of the Go module. Defaults to example.com/NAME, where NAME is that of the
-	// folder. Not used if the folder has a go.mod already.
+	// Module is the path of the Go module. Defaults to example.com/NAME, where NAME is the name of the folder. Not
+	// used if the folder has a go.mod already.
 	Module string
 
-	// Kind, Group and Version are those of the resource that the operator handles. They default to
-	// the name of the folder in camel case and in the singular, without "-operator"; example.com; and v1.
+	// Kind, Group and Version identify the resource that the operator handles. They default to the name of the folder
+	// in camel case and in the singular, without "-operator"; example.com; and v1.
 	Kind, Group, Version string
 
 	// Plural is the name of the resource in URLs. Defaults to the kind in lower case, in the plural.
@@ -44,7 +44,7 @@ type Options struct {
 type InvalidError struct {
 	Option string // the field, such as "Kind"
 	Value  string
-	Reason string // what is wrong with it, and what to use
+	Reason string // description of the problem, and a valid alternative
 }
 
 func (e *InvalidError) Error() string {
@@ -100,7 +100,7 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// checkGroup returns what is wrong with the group of a custom resource, or "".
+// checkGroup returns the problem with the group of a custom resource, or "".
 func checkGroup(group string) string {
 	switch {
 	case len(validation.IsDNS1123Subdomain(group)) > 0 || !strings.Contains(group, "."):

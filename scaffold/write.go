@@ -43,7 +43,7 @@ type file struct {
 	optional bool // is kept if it exists
 }
 
-// data is what the templates are filled with.
+// data has the values of the templates.
 type data struct {
 	Options
 	Name      string // the name of the folder

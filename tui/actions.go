@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// keys are those of every page. Lower case looks, or can be undone; upper case restarts
+// keys are the keys of every page. Lower-case keys show something or can be undone; upper-case keys restart
 // something.
 var keys = struct{ apply, rebuild, pause, restart, logStrip, palette, keySheet, quit key.Binding }{
 	apply:    parts.Key("a", "apply"),
@@ -25,7 +25,7 @@ var keys = struct{ apply, rebuild, pause, restart, logStrip, palette, keySheet, 
 	quit:     parts.Key("q", ""),
 }
 
-// actions returns what the keys do now: on the page, and everywhere.
+// actions returns the actions of the keys: on the shown page, and everywhere.
 func (a *app) actions() []parts.Action {
 	actions := a.page().Actions()
 	for _, key := range parts.PageKeys {
@@ -48,8 +48,8 @@ func (a *app) actions() []parts.Action {
 	)
 }
 
-// offered returns what the open dialog offers: the actions of the keys and, in the palette, those of other pages that are
-// wanted everywhere.
+// offered returns the actions of the open dialog: the actions of the keys and, in the palette, the global actions of
+// other pages.
 func (a *app) offered() []parts.Action {
 	actions := a.actions()
 	if _, ok := a.dialog.(*parts.Palette); !ok {
@@ -92,7 +92,7 @@ func (a *app) perform(action *parts.Action) tea.Cmd {
 // openPageMsg opens a page.
 type openPageMsg struct{ key parts.PageKey }
 
-// do does what an action or a dialog asks for.
+// do handles the request of an action or a dialog.
 func (a *app) do(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case openPageMsg:
@@ -230,7 +230,7 @@ func (a *app) openKeySheet() tea.Msg {
 	return nil
 }
 
-// quit ends the workbench. If something goes on without it, it asks first.
+// quit ends the workbench. If something continues to run without it, it asks first.
 func (a *app) quit() tea.Msg {
 	stays := a.farewell()
 	if len(stays) == 0 {

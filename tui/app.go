@@ -47,16 +47,16 @@ type app struct {
 	object    *object.Page  // nil if no object is open
 	stale     map[page]bool // pages that have not taken over the state yet
 
-	looking   looking // what the session was asked to look at
+	looking   looking // view that the session was asked to follow
 	exec      func(*exec.Cmd, tea.ExecCallback) tea.Cmd
-	inquiring bool // the operator is being asked for more than the state
+	inquiring bool // an inquiry to the operator is in flight
 
 	logStrip bool
-	restored layout       // of the last session
+	restored layout       // layout of the last session
 	dialog   parts.Dialog // nil if none is open
 	toast    parts.Toast
 
-	frame string // as drawn last; empty if it must be drawn again
+	frame string // last drawn frame; empty if it must be drawn again
 }
 
 // page is one screenful, with its own keys. A page draws into the size that it is given,
@@ -68,14 +68,13 @@ type page interface {
 	// Refresh takes over the state of the screen, or a changed filter.
 	Refresh()
 
-	// Answer draws what the user opened the page for, in one line. Short is for a part of
-	// a line.
+	// Summary draws the page's main answer in one line. Short is for a part of a line.
 	Summary(l *render.Line, short bool)
 
 	// View draws the page.
 	View() string
 
-	// Actions returns what the keys do on the page.
+	// Actions returns the actions of the page's keys.
 	Actions() []parts.Action
 
 	// Move moves the cursor, or scrolls, by d rows.
@@ -84,8 +83,8 @@ type page interface {
 	// PageRows returns the number of rows to scroll by a page.
 	PageRows() int
 
-	// Click selects what is at a place. It reports whether that was selected already, so
-	// that a second click opens it.
+	// Click selects the row at a place. It reports whether the row was selected already, so that a second click opens
+	// it.
 	Click(x, y int) (again bool)
 
 	// Filter returns the filter of the page, or nil if it has none.
@@ -212,8 +211,8 @@ func (a *app) View() tea.View {
 	return v
 }
 
-// show takes over a state. The pages that are not shown take it over when they are: what a state costs must not depend
-// on what is not on the screen.
+// show updates the app with a new state. Hidden pages are updated when they are shown, so that a new state costs
+// nothing for pages that are not on the screen.
 func (a *app) show(s *explain.State) {
 	a.screen.State = s
 	a.stale = make(map[page]bool, len(a.pages)+1)
@@ -267,7 +266,7 @@ func (a *app) back() {
 	}
 }
 
-// title names what is developed.
+// title names the developed operator.
 func (a *app) title() string {
 	if a.opts.Title != "" {
 		return a.opts.Title

@@ -13,18 +13,18 @@ import (
 )
 
 type (
-	// templatesMsg brings what a new object can be made from.
+	// templatesMsg brings the templates of new objects.
 	templatesMsg struct {
 		from      parts.CreateObject
 		templates []runner.Template
-		err       error // of manifests that cannot be read; the others are there
+		err       error // errors of unreadable manifests; the readable ones are present
 	}
 
 	// newObject opens a new object in the user's editor.
 	newObject struct{ template runner.Template }
 )
 
-// beginCreate looks for what a new object can be made from.
+// beginCreate reads the templates of a new object.
 func (a *app) beginCreate(from parts.CreateObject) tea.Cmd {
 	manifests, served, reviewed := a.screen.State.Manifests, a.screen.State.Served(), a.screen.State.Reviewed()
 	return func() tea.Msg {
@@ -39,7 +39,7 @@ func (a *app) beginCreate(from parts.CreateObject) tea.Cmd {
 	}
 }
 
-// chooseTemplate asks what the new object is made from.
+// chooseTemplate asks for the template of the new object.
 func (a *app) chooseTemplate(msg templatesMsg) {
 	d := &parts.Chooser{Title: "create an object"}
 	if o := msg.from.Like; o != nil {

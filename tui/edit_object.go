@@ -25,9 +25,9 @@ import (
 type objectEdit struct {
 	draft  *runner.Draft
 	file   string
-	text   string   // of the file as the editor has got it
+	text   string   // text of the file when the editor opened it
 	again  bool     // the text was refused before
-	former []string // files with what the user had typed before a conflict
+	former []string // files with the user's texts from before a conflict
 }
 
 type (
@@ -150,7 +150,7 @@ func (a *app) openEditor(e *objectEdit) tea.Cmd {
 	return a.exec(cmd, func(err error) tea.Msg { return editedMsg{e, err} })
 }
 
-// saveEdit applies what the user has changed.
+// saveEdit applies the user's changes.
 func (a *app) saveEdit(msg editedMsg) tea.Cmd {
 	e := msg.edit
 	return func() tea.Msg {
@@ -172,7 +172,7 @@ func (a *app) saveEdit(msg editedMsg) tea.Cmd {
 	}
 }
 
-// endEdit shows the result. If it was not accepted, the user may go on with the same text.
+// endEdit shows the result. If it was not accepted, the user may continue with the same text.
 func (a *app) endEdit(msg savedMsg) {
 	name := msg.edit.draft.Object.Name
 	if msg.err != nil {

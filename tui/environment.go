@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// environment is what the environment variables say about the terminal and the user.
+// environment has the values of environment variables about the terminal and the user.
 type environment struct {
 	utf8   bool   // the locale is UTF-8
 	editor string // the user's; empty if none is set
@@ -40,8 +40,8 @@ func newEnvironment(variables []string) environment {
 		}
 		return ""
 	}
-	// The order of precedence is that of POSIX. Without any, as on systems that have no
-	// such variables, UTF-8 is assumed.
+	// The order of precedence follows POSIX. Without any, as on systems that have no such variables, UTF-8 is
+	// assumed.
 	locale := strings.ToUpper(first("LC_ALL", "LC_CTYPE", "LANG"))
 	return environment{
 		utf8:   locale == "" || strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8"),

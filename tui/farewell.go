@@ -4,7 +4,7 @@ import (
 	"github.com/kopf-dev/kopf/explain"
 )
 
-// farewell returns what goes on, or is left behind, when the workbench has ended.
+// farewell returns lines about processes and objects that remain after the end of the workbench.
 func (a *app) farewell() []string {
 	var lines []string
 	if a.opts.ClusterStays {

@@ -14,15 +14,15 @@ const inquiryTimeout = 10 * time.Second
 
 // inquirer is a page that asks the operator for more than the state.
 type inquirer interface {
-	// Inquire returns what the page has to ask now, or nil. It is called after each message while the page is
-	// shown, but not before the former inquiry of any page is answered.
+	// Inquire returns the page's next inquiry, or nil. It is called after each message while the page is shown, but
+	// not before the previous inquiry of any page is answered.
 	Inquire() parts.Inquiry
 }
 
 // answerMsg takes over the answer to an inquiry.
 type answerMsg struct{ take func() }
 
-// inquire asks the operator what the page needs.
+// inquire sends the page's inquiry to the operator.
 func (a *app) inquire() tea.Cmd {
 	p, ok := a.page().(inquirer)
 	if !ok || a.inquiring || a.screen.State.Snapshot == nil || !a.screen.State.Live {

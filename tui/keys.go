@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// pressKey answers a key. Terminals send alt and a key as they send escape and a key in
-// quick succession: alt is not used here, so it is taken for escape.
+// pressKey answers a key. Terminals send the same bytes for alt with a key and for escape followed by a key. The
+// workbench does not use alt, so it reads them as escape.
 func (a *app) pressKey(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.Mod == tea.ModAlt {
 		escape := tea.KeyPressMsg{Code: tea.KeyEscape}

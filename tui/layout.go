@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/pages/resources"
 )
 
-// layout is what the user has chosen about the screen. It is kept between sessions.
+// layout has the user's choices about the screen. It is kept between sessions.
 type layout struct {
 	Resources resources.Layout `json:"resources,omitzero"`
 
@@ -19,8 +19,8 @@ type layout struct {
 	HideLog bool `json:"hideLog,omitempty"`
 }
 
-// readLayout reads what was chosen in the last session. Without a file, it is the default. A file that cannot be read
-// is no reason not to start: the error is shown.
+// readLayout reads the choices of the last session. Without a file, it returns the default. After an error, the
+// workbench starts with the default and shows the error.
 func readLayout(file string) (l layout, err error) {
 	if file == "" {
 		return l, nil
@@ -62,12 +62,12 @@ func (l layout) write(file string) error {
 	return nil
 }
 
-// layout returns what the user has chosen.
+// layout returns the user's choices.
 func (a *app) layout() layout {
 	return layout{Resources: a.resources.Layout(), HideLog: !a.logStrip}
 }
 
-// restoreLayout restores what the user has chosen in the last session.
+// restoreLayout restores the user's choices of the last session.
 func (a *app) restoreLayout() {
 	l, err := readLayout(a.opts.Layout)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *app) restoreLayout() {
 	a.restored = a.layout()
 }
 
-// keepLayout keeps what the user has chosen, unless it is what was restored.
+// keepLayout stores the user's choices, unless they equal the restored choices.
 func (a *app) keepLayout() error {
 	if l := a.layout(); a.opts.Layout != "" && l != a.restored {
 		return l.write(a.opts.Layout)

@@ -7,13 +7,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// looking is what the session was asked to look at in the cluster; nothing if the facet is empty.
+// looking identifies the view of an object that the session follows; none if the facet is empty.
 type looking struct {
 	ref   inspect.Ref
 	facet runner.Facet
 }
 
-// look asks the session to look at what is shown of the cluster, and at nothing if that is not shown any longer.
+// look asks the session to follow the object that the page shows, or none.
 func (a *app) look() tea.Cmd {
 	var wanted looking
 	if a.object != nil {

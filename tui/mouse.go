@@ -21,7 +21,7 @@ func (a *app) wheel(button tea.MouseButton) {
 	}
 }
 
-// click selects what is at a place, or opens it if it was selected already.
+// click selects the thing at a place, or opens it if it was selected already.
 func (a *app) click(x, y int) tea.Cmd {
 	if a.dialog != nil {
 		a.dialog = nil

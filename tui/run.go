@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// Source is what the workbench shows and acts upon: a [runner.Session].
+// Source is the session that the workbench shows and controls: a [runner.Session].
 type Source interface {
 	// State returns the current state. It is never nil and never modified.
 	State() *runner.State
@@ -35,33 +35,32 @@ type Source interface {
 
 // Options configure the workbench. The zero value works.
 type Options struct {
-	// Title names what is developed, as the user called it: "./handlers". Defaults to the
-	// import paths of the packages.
+	// Title names the developed packages as on the command line: "./handlers". Defaults to the import paths of the
+	// packages.
 	Title string
 
-	// ClusterStays reports that the cluster goes on when the workbench has ended. Objects
-	// with the operator's finalizer are then listed before quitting, because no operator
-	// will release them.
+	// ClusterStays reports that the cluster continues to run after the end of the workbench. Objects with the
+	// operator's finalizer are then listed before quitting, because no operator will release them.
 	ClusterStays bool
 
-	// Stays returns what else goes on: a sentence a line, each with the command that ends
-	// it. It is called when the user wants to quit. May be nil.
+	// Stays returns the other things that continue to run: a sentence a line, each with the command that ends it. It
+	// is called when the user wants to quit. May be nil.
 	Stays func(*runner.State) []string
 
-	// Uninstall returns how to remove what the operator leaves in the cluster, for users who will not run it again:
-	// lines that follow those objects. May be nil.
+	// Uninstall returns lines about the removal of the operator's leftovers from the cluster, for users who will not
+	// run it again. They follow the list of objects. May be nil.
 	Uninstall func() []string
 
-	// Layout is the file in which what the user has chosen about the screen is kept between sessions. Nothing is
-	// kept if it is empty.
+	// Layout is the file that keeps the user's choices about the screen between sessions. If it is empty, nothing is
+	// kept.
 	Layout string
 
 	// Input and Output are the terminal. They default to stdin and stdout.
 	Input  io.Reader
 	Output io.Writer
 
-	// Environ is the environment that describes the terminal and the user's editor.
-	// Defaults to that of the process.
+	// Environ is the environment that describes the terminal and the user's editor. Defaults to the environment of
+	// the process.
 	Environ []string
 }
 
@@ -69,8 +68,8 @@ type Options struct {
 // frames; frames in which nothing has changed are not drawn.
 const framesPerSecond = 120
 
-// Run shows the workbench until the user quits or the context ends; it returns nil in both
-// cases. The caller must end what the source has started.
+// Run shows the workbench until the user quits or the context ends; it returns nil in both cases. The caller must
+// stop the source.
 func Run(ctx context.Context, source Source, opts Options) error {
 	if opts.Environ == nil {
 		opts.Environ = withEditor(os.Environ(), exec.LookPath)

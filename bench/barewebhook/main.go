@@ -1,5 +1,5 @@
-// Barewebhook answers the same reviews as bench/operator with net/http and encoding/json alone: it is what an
-// admission webhook costs at least. The figure "admission" compares the two.
+// Barewebhook answers the same reviews as bench/operator with net/http and encoding/json alone: it has the minimum
+// cost of an admission webhook. The figure "admission" compares the two.
 package main
 
 import (

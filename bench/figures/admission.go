@@ -86,7 +86,7 @@ func measureAdmission(ctx context.Context, l *environment, c *devcluster.Cluster
 	}
 	const rounds = 3
 	all := make([]reviewed, len(servers))
-	ratios := make([][]float64, len(servers)) // the operator's CPU to that of each server, in each round
+	ratios := make([][]float64, len(servers)) // ratios of the operator's CPU to each server's, in each round
 	for range rounds {
 		var operator float64
 		for i, server := range servers {
@@ -126,7 +126,7 @@ func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 // reviewed is the cost of reviews.
 type reviewed struct {
-	times []time.Duration // from the moment at which each was due
+	times []time.Duration // durations, from the time at which each review was due
 	cpu   time.Duration
 	peak  int64 // resident memory
 }

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The bare client that an operator is compared with is a process of its own, paced by the same events:
-// it watches a namespace, and for each created object it does what the operator and its handler do. It
-// prints a line, and sends the two PATCH requests, one after the other, in a goroutine of the object.
-// It decides and remembers nothing, and takes the patches from its environment.
+// The bare client, which an operator is compared with, is a separate process with the same events: it watches a
+// namespace, and for each created object it repeats the work of the operator and its handler. It prints a line, and
+// sends the two PATCH requests, one after the other, in a goroutine of the object. It decides and remembers nothing,
+// and takes the patches from its environment.
 
 const (
 	// bareVariable makes this program the bare client. Its value is the patch of an object.

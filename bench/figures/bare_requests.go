@@ -39,7 +39,7 @@ func (ld *load) bare(ctx context.Context, t handledState, n int) (u usage, err e
 // server faster.
 const bareWorkers = 32
 
-// handledState is what the operator adds to an object, and the patches that add it.
+// handledState has the operator's additions to an object, and the patches that add them.
 type handledState struct {
 	annotations   map[string]string
 	patch, status []byte

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// writerVariable makes this program the writer, a process of its own, so that it does not disturb what measures.
+// writerVariable makes this program the writer, in a separate process that does not disturb the measurement.
 const writerVariable = "KOPF_BENCH_WRITER"
 
-// writerConcurrency is the largest number of changes that the writer sends at once. What cannot be sent in time is left
-// out, and missing in its count.
+// writerConcurrency is the largest number of changes that the writer sends at once. Changes that cannot be sent in
+// time are skipped, and missing in its count.
 const writerConcurrency = 32
 
 // runWriter changes objects, one after the other, at a rate, until its standard input is closed; then it prints how many.

@@ -11,8 +11,8 @@ import (
 // turns is how many times each program handles [fewObjects], in turns.
 var turns = 5
 
-// measureCreation measures the operator and the bare client in turns, because the load of the machine
-// changes. The last operator goes on with more objects.
+// measureCreation measures the operator and the bare client in turns, because the load of the machine changes. The
+// last operator continues with more objects.
 func measureCreation(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
 	var operator, other, bare []time.Duration
 	var last created
@@ -55,9 +55,9 @@ func measureCreation(ctx context.Context, l *environment, c *devcluster.Cluster,
 	return rows, nil
 }
 
-// created is what an operator needed for the objects that were created while it ran.
+// created is the usage of an operator for the objects that were created while it ran.
 type created struct {
-	cpu, cpuRest time.Duration // for the first objects, and for the rest
+	cpu, cpuRest time.Duration // CPU time for the first objects, and for the rest
 	patches      int           // PATCH requests for the first objects
 	memory       memory
 	shutdown     time.Duration

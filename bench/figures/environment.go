@@ -99,7 +99,7 @@ func inCluster(measure measurement) func(context.Context, *environment) ([]row, 
 	return inClusterWith(devcluster.Options{}, measure)
 }
 
-// inDevCluster does so in a cluster like those of kopf dev.
+// inDevCluster does so in a cluster like a cluster of kopf dev.
 func inDevCluster(measure measurement) func(context.Context, *environment) ([]row, error) {
 	return inClusterWith(devcluster.Options{LowPriority: true}, measure)
 }

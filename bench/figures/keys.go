@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// key is a key to press on a certain screen, and what the screen shows afterwards because of the key alone: objects
-// that change meanwhile do not show it.
+// key is a key to press on a certain screen, with its effect on the screen. Concurrent changes of objects do not have
+// this effect.
 type key struct {
 	kind  string
-	text  string // as the terminal sends it
+	text  string // bytes that the terminal sends
 	shows func(*screen) bool
 }
 
@@ -39,7 +39,7 @@ var keyKinds = []string{"row", "page of rows", "end of the list", "open", "leave
 // into the filter. It knows which object the cursor is on, because the objects do not move.
 type typist struct {
 	random *rand.Rand
-	names  []string // of the objects, as the list has them
+	names  []string // names of the objects, in the order of the list
 	at     int      // index of the object at the cursor
 	page   int      // the number of rows to scroll by a page
 	keys   []key
@@ -183,5 +183,5 @@ func listRows(s *screen) (n int) {
 // namePrefix is the beginning of the names of the objects.
 const namePrefix = "example-"
 
-// numberedFully returns the name of an object, so that the order of the names is that of the numbers.
+// numberedFully returns the name of an object, so that names and numbers have the same order.
 func numberedFully(i int) string { return fmt.Sprintf("%s%05d", namePrefix, i) }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	operators     = 10  // of one cluster, each with a namespace of its own
+	operators     = 10  // operators of one cluster, each with its own namespace
 	operatorsEach = 300 // objects that are created in each namespace at the same time
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// screen is what a terminal of the kind of xterm shows: characters without their colors. It knows the sequences that the
-// workbench uses, and remembers the first one that it does not know.
+// screen is the content of an xterm-like terminal: characters without their colors. It supports the sequences that
+// the workbench uses, and remembers the first unknown sequence.
 type screen struct {
 	cells       [][]rune
 	x, y        int
@@ -18,7 +18,7 @@ type screen struct {
 	top, bottom int  // the scrolling region
 
 	updating bool   // a synchronized update has begun: a terminal shows nothing of it before its end
-	answer   []byte // to the program's questions
+	answer   []byte // answers to the program's questions
 	unknown  string // a sequence that the screen does not know; empty if there is none
 
 	parser *ansi.Parser
@@ -41,7 +41,7 @@ func newScreen(w, h int) *screen {
 
 func blank(w int) []rune { return slices.Repeat([]rune{' '}, w) }
 
-// Write takes over what a program has written. It never fails.
+// Write applies a program's output. It never fails.
 func (s *screen) Write(text []byte) (int, error) {
 	s.parser.Parse(text)
 	return len(text), nil
@@ -255,7 +255,7 @@ func (s *screen) eraseDisplay(what int) {
 // synchronized is the mode of synchronized updates.
 const synchronized = 2026
 
-// private handles what is not of the standard: modes, and the questions that a modern terminal answers.
+// private handles nonstandard sequences: modes, and the questions that a modern terminal answers.
 func (s *screen) private(cmd ansi.Cmd, first int) {
 	switch {
 	case cmd.Final() == 'p' && first == synchronized:

@@ -16,7 +16,7 @@ const (
 	shardObjects = 4000 // the number of objects that they share
 )
 
-// measureShards measures replicas on a server that sends all objects to each of them, and on one that selects
+// measureShards measures replicas on a server that sends all objects to each replica, and on a server that selects
 // the objects by their shards.
 func measureShards(ctx context.Context, l *environment) (rows []row, err error) {
 	for _, server := range []struct{ what, gates string }{

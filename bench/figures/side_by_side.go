@@ -16,11 +16,11 @@ const sideRounds, sideObjects = 10, 300
 type sideBySide struct {
 	load    *load
 	running *process
-	cpu     []time.Duration // of each round
+	cpu     []time.Duration // CPU time of each round
 }
 
-// measureSideBySide measures the operator, another build of it if there is one, and the bare client at the same
-// time. Whatever else the machine does concerns all of them alike, so their ratios hold on a busy machine too.
+// measureSideBySide measures the operator, another build of it if there is one, and the bare client at the same time.
+// Other load on the machine affects all programs alike, so the ratios hold on a busy machine too.
 func measureSideBySide(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
 	operator, t, err := l.startBeside(ctx, c, client, "side-operator", program{})
 	if err != nil {
@@ -74,7 +74,7 @@ func (l *environment) startBeside(ctx context.Context, c *devcluster.Cluster, cl
 	return &sideBySide{load: ld, running: running}, t, err
 }
 
-// handleAtOnce lets all programs handle the objects of a round.
+// handleAtOnce makes all programs handle the objects of a round.
 func handleAtOnce(ctx context.Context, all []*sideBySide, round int) error {
 	failures := make([]error, len(all))
 	var handling sync.WaitGroup

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// sizes are the numbers of objects that exist before the operator starts. The first is the base: what an
-// operator needs anyway is subtracted from the figures of the others before their growth is compared.
+// sizes are the numbers of objects that exist before the operator starts. The first is the base: its figures are
+// subtracted from the figures of the other sizes before their growth is compared.
 var sizes = []int{1, 1000, 10_000, 100_000}
 
 // parseSizes replaces all sizes but the base.
@@ -41,7 +41,7 @@ const (
 	creators = 32
 )
 
-// sized is what an operator needs for a number of objects.
+// sized is the usage of an operator for a number of objects.
 type sized struct {
 	n                       int
 	index, resume, catchUp  usage
@@ -88,7 +88,7 @@ func (ld *load) measureSize(ctx context.Context, n int) (m sized, err error) {
 	return m, ld.measureCatchingUp(ctx, &m)
 }
 
-// measureResuming measures an operator that calls a handler of resuming for each object, and then rests.
+// measureResuming measures an operator that calls a resume handler for each object, and then rests.
 func (ld *load) measureResuming(ctx context.Context, m *sized) error {
 	before, err := ld.client.writes(ctx)
 	if err != nil {
@@ -129,8 +129,8 @@ func (ld *load) measureResuming(ctx context.Context, m *sized) error {
 	return err
 }
 
-// measureCatchingUp measures an operator that finds some objects that are not handled yet among those that
-// are, and handles as many that are created later.
+// measureCatchingUp measures an operator that finds some unhandled objects among many handled objects, and later
+// handles as many new objects.
 func (ld *load) measureCatchingUp(ctx context.Context, m *sized) error {
 	if err := ld.client.createMany(ctx, ld.namespace, m.n, m.n+sampled, nil); err != nil {
 		return err
@@ -208,7 +208,7 @@ func growthRows(all []sized) []row {
 }
 
 const (
-	// worst is the greatest exponent that is taken for linear growth: times and memory are not exact.
+	// worst is the greatest exponent that counts as linear growth, because times and memory are not exact.
 	worst = 1.1
 
 	// resolvedSeconds and resolvedMegabytes are by how much a figure has to exceed that of one object to say
@@ -216,8 +216,8 @@ const (
 	resolvedSeconds, resolvedMegabytes = 0.02, 2.0
 )
 
-// growth returns the row of a figure that grows with the number of objects. Its exponent is that of the
-// values that differ from the first by more than the resolution.
+// growth returns the row of a figure that grows with the number of objects. Its exponent is computed from the values
+// that differ from the first by more than the resolution.
 func growth(what, format string, resolution float64, all []sized, of func(sized) float64) row {
 	numbers, grown := make([]float64, 0, len(all)), make([]float64, 0, len(all))
 	for _, m := range all[1:] {

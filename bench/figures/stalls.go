@@ -11,10 +11,10 @@ import (
 	"golang.org/x/term"
 )
 
-// stallStep is how often the measurement looks whether the machine lets it run.
+// stallStep is the interval of the measurement's checks whether the machine schedules it.
 const stallStep = time.Millisecond
 
-// stalls records how late this program is woken: how long the machine lets it wait although it has something to do.
+// stalls records how late this program is woken: how long the machine delays it although it has something to do.
 type stalls struct {
 	stop chan struct{}
 	done sync.WaitGroup
@@ -67,11 +67,11 @@ func runEcho() error {
 	}
 }
 
-// echoReady is what the echo shows when its terminal does not echo itself any longer.
+// echoReady is the echo's output as soon as its terminal has stopped echoing by itself.
 const echoReady = "ready"
 
-// echo is a program that only writes back what is typed in a terminal of its own. What it takes is what any program takes
-// on the machine at that time.
+// echo is a program that only echoes the input of its own terminal. Its delay is the minimum delay of any program on
+// the machine at that time.
 type echo struct {
 	terminal *terminal
 	letter   byte

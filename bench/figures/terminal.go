@@ -30,7 +30,7 @@ type terminal struct {
 
 	mu      sync.Mutex
 	screen  *screen
-	wanted  func(*screen) bool // nil if nothing is waited for
+	wanted  func(*screen) bool // condition of the wait; nil if no wait is in progress
 	seen    chan time.Time     // has room for one
 	failure error
 
@@ -82,7 +82,7 @@ func openPair() (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// watch brings what the program writes to the screen, and notes when that is what is waited for.
+// watch writes the program's output to the screen, and records the time when the awaited condition holds.
 func (t *terminal) watch() {
 	defer close(t.read)
 	text := make([]byte, 64<<10)
@@ -128,8 +128,8 @@ func (t *terminal) look(at func(*screen)) {
 	at(t.screen)
 }
 
-// press writes a key, and returns how long it took until the screen showed what is wanted. It fails if the screen
-// shows that already, because then nothing would be measured.
+// press writes a key, and returns how long it took until the screen showed the expected content. It fails if the
+// screen shows it already, because then nothing would be measured.
 func (t *terminal) press(ctx context.Context, k key) (time.Duration, error) {
 	already := false
 	t.look(func(s *screen) {
@@ -148,7 +148,7 @@ func (t *terminal) press(ctx context.Context, k key) (time.Duration, error) {
 	return at.Sub(began), err
 }
 
-// waitFor waits until the screen shows what is wanted.
+// waitFor waits until the screen shows the expected content.
 func (t *terminal) waitFor(ctx context.Context, limit time.Duration, what string, shows func(*screen) bool) error {
 	shown := false
 	t.look(func(s *screen) {
@@ -202,7 +202,7 @@ func (t *terminal) close() error {
 	go func() { ended <- t.cmd.Wait() }()
 	select {
 	case exit := <-ended:
-		// 143 is how a program says that it was told to end.
+		// 143 is the exit code of a program that was ended by SIGTERM.
 		if failed, ok := errors.AsType[*exec.ExitError](exit); exit != nil && (!ok || failed.ExitCode() != 128+int(syscall.SIGTERM)) {
 			err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Base(t.cmd.Path), exit))
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// usage is what a program has used since its start.
+// usage is the CPU time and memory that a program has used since its start.
 type usage struct {
 	took, cpu time.Duration
 	memory    memory
@@ -40,7 +40,7 @@ func (ld *load) runUntil(ctx context.Context, p program, what string, done <-cha
 	return u, err
 }
 
-// usage returns what a program has used since its start.
+// usage returns the CPU time and memory that a program has used since its start.
 func (p *process) usage() (u usage, err error) {
 	u.took = time.Since(p.began)
 	if u.memory, err = memoryOf(p.pid()); err != nil {

@@ -21,7 +21,7 @@ const (
 	keyGoal, slowKeyGoal = 16 * time.Millisecond, 33 * time.Millisecond
 
 	workbenchNamespace = "workbench"
-	workbenchRest      = 20 * time.Second // in which the idle CPU is measured
+	workbenchRest      = 20 * time.Second // duration of the idle measurement
 )
 
 // workbenchSource is an operator that handles each object when it is created, and whenever it is changed.
@@ -192,12 +192,12 @@ func (l *environment) whileChanging(ctx context.Context, c *devcluster.Cluster, 
 	return p, float64(changed) / took.Seconds(), nil
 }
 
-// pressed is what was measured while keys were pressed.
+// pressed has the measurements while keys were pressed.
 type pressed struct {
-	keys   map[string][]time.Duration // by the kind of the key
+	keys   map[string][]time.Duration // times by the kind of the key
 	echoes []time.Duration
 	stalls []time.Duration
-	cpu    float64 // of the workbench, in cores
+	cpu    float64 // CPU usage of the workbench, in cores
 }
 
 // pressAll presses keys with pauses. In the middle of each pause, it types into the echo.
@@ -239,7 +239,7 @@ func (p pressed) all() (all []time.Duration) {
 	return all
 }
 
-// rows returns the rows of the keys, and of what the machine did meanwhile.
+// rows returns the rows of the keys, and of the machine's load at the same time.
 func (p pressed) rows(when string) []row {
 	all := p.all()
 	median := atMost(when+": key → drawn, median", milliseconds(keyGoal), milliseconds(quantile(all, 0.5)), "%.1f ms", "")

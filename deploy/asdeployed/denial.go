@@ -15,9 +15,9 @@ import (
 type Denial struct {
 	Verb      string
 	Group     string
-	Resource  string // with the subresource after a slash
+	Resource  string // resource with the subresource after a slash
 	Namespace string // empty for the whole cluster
-	Path      string // of a request that is not about a resource
+	Path      string // path of a request that is not about a resource
 }
 
 // reasons match the messages of the authorizer. Other reasons to forbid a request, such as a quota or an
@@ -49,7 +49,7 @@ func parseDenial(body []byte) (Denial, bool) {
 	return Denial{}, false
 }
 
-// String says what is denied: "create pods in the namespace default".
+// String returns the denied action: "create pods in the namespace default".
 func (d Denial) String() string {
 	switch {
 	case d.Path != "":
@@ -91,8 +91,8 @@ func (d Denial) Explain(operators []inspect.Description) string {
 		d, selector(d.Group, d.Resource), d.Verb)
 }
 
-// permission returns what the operators need that permits the request; nil if there is none. One for all objects is
-// preferred to one for some.
+// permission returns the operators' permission that covers the request; nil if there is none. It prefers a permission
+// for all objects.
 func (d Denial) permission(operators []inspect.Description) *inspect.Permission {
 	var found *inspect.Permission
 	for _, o := range operators {
@@ -119,9 +119,9 @@ func selector(group, resource string) string {
 	return fmt.Sprintf("kopf.Resource(%q, %q)", group, resource)
 }
 
-// Expected reports whether the operator does without what is denied, as [manifests.New] intends: one of single
-// namespaces does not watch namespaces and definitions, and one without handlers of a family of webhooks does not
-// remove those that a former version of it may have left.
+// Expected reports whether the denial is intended by [manifests.New], so that the operator works without the
+// permission. An operator of single namespaces does not watch namespaces and definitions. An operator without
+// handlers for a family of webhooks does not remove webhooks of its previous versions.
 func (d Denial) Expected(operators []inspect.Description) bool {
 	switch {
 	case d.permission(operators) != nil:

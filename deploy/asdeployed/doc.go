@@ -1,4 +1,4 @@
-// Package asdeployed lets an operator on this machine have nothing but the permissions that it would have
-// when deployed, and finds out which ones are missing: it creates the roles of the manifests, and passes
-// the operator's requests to the cluster as the user that they are for.
+// Package asdeployed restricts an operator on this machine to the permissions of its deployment, and detects missing
+// permissions. It creates the roles of the manifests, and passes the operator's requests to the cluster as the
+// service account of the roles.
 package asdeployed

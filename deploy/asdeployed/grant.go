@@ -72,8 +72,9 @@ func (g *Grant) Revoke(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// awaitEffect asks the cluster until the user may do what is needed. The authorizer learns of new roles a
-// moment after they were created. What is not permitted after the timeout, the operator's requests show.
+// awaitEffect polls the cluster until the user has the needed permissions. The authorizer learns of new roles a
+// moment after their creation. Permissions that are still missing after the timeout show up in the operator's
+// requests.
 func awaitEffect(ctx context.Context, config *rest.Config, m *manifests.Manifests) error {
 	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: m.User()}

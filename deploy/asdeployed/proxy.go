@@ -42,7 +42,7 @@ type Proxy struct {
 	client *http.Client
 }
 
-// User is who a [Proxy] passes requests on as: a service account, and its namespace, which is that of the operator.
+// User is the identity with which a [Proxy] passes requests on: a service account in the operator's namespace.
 type User struct{ Name, Namespace string }
 
 // NewProxy starts a proxy of a cluster, and writes its kubeconfig into a folder. It calls denied for each

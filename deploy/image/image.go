@@ -18,7 +18,7 @@ import (
 // program is the path of the executable in the image.
 const program = "/operator"
 
-// user is the user and the group of the process: nobody in particular, but not root.
+// user is the user and the group of the process: an arbitrary number other than root's.
 const user = "65532:65532"
 
 // Platform is an operating system and an architecture, as Go names them.

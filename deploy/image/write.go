@@ -29,8 +29,7 @@ const layoutFile = "oci-layout"
 // unfinished begins the names of folders with images that are being written.
 const unfinished = ".image-"
 
-// layoutEntries are all files and folders of the layout. The index is the last one, so that it never names what is not
-// there.
+// layoutEntries are all files and folders of the layout. The index comes last, so that it never names missing files.
 var layoutEntries = []string{layoutFile, "blobs", "index.json"}
 
 // Reference is the name of an image in a registry.

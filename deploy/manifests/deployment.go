@@ -140,7 +140,7 @@ func (m *Manifests) deployment() string {
 	return b.String()
 }
 
-// scopeArgs returns the operator's flags for what it serves.
+// scopeArgs returns the operator's flags for the served namespaces.
 func (m *Manifests) scopeArgs() []string {
 	if len(m.options.Served) == 0 {
 		return []string{"--all-namespaces"}
@@ -152,8 +152,8 @@ func (m *Manifests) scopeArgs() []string {
 	return args
 }
 
-// webhookArgs returns the operator's flags for its webhooks. The namespace of the Service is that of the pod, and its name
-// is that of the service account: tools which move or rename the objects need not know the flags.
+// webhookArgs returns the operator's flags for its webhooks. The Service is in the namespace of the pod, and has the
+// name of the service account, so that tools which move or rename the objects need not change the flags.
 func (m *Manifests) webhookArgs() []string {
 	o := m.options
 	args := []string{

@@ -1,3 +1,3 @@
-// Package manifests writes the manifests that a deployed operator needs, from what the operator says of
-// itself: its service account, the permissions of its handlers, and its deployment.
+// Package manifests writes the manifests of a deployed operator from the operator's description of itself: the
+// service account, the permissions of the handlers, and the deployment.
 package manifests

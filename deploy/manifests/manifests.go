@@ -35,14 +35,14 @@ type Options struct {
 	// cluster.
 	Served []string
 
-	// Args are flags of the operator besides those for what it serves, its log, its health and its webhooks.
+	// Args are additional flags of the operator, without the flags for namespaces, log, health and webhooks.
 	Args []string
 
 	// Certificate is the name of the Secret with the certificate of the webhooks (tls.crt), its key (tls.key) and
 	// its authorities (ca.crt). Defaults to none: the operator makes a certificate, which only one replica can.
 	Certificate string
 
-	// Operators are what the operators of the program say of themselves.
+	// Operators are the descriptions of the program's operators.
 	Operators []inspect.Description
 }
 
@@ -55,9 +55,9 @@ type Manifests struct {
 	webhooks string // the name of the webhook configurations; empty if there are none
 	removal  *removal
 
-	cluster []Rule      // of the ClusterRole
-	served  []Rule      // of the Role in each of the served namespaces
-	own     []Rule      // of the Role in the operator's namespace
+	cluster []Rule      // rules of the ClusterRole
+	served  []Rule      // rules of the Role in each of the served namespaces
+	own     []Rule      // rules of the Role in the operator's namespace
 	named   []namespace // other namespaces
 }
 
@@ -125,7 +125,7 @@ func (m *Manifests) addRules() {
 	}
 }
 
-// check returns what is wrong with the options.
+// check returns the errors in the options.
 func (m *Manifests) check() error {
 	o := &m.options
 	labels := []string{o.Name, o.Namespace}
@@ -233,8 +233,7 @@ func toJSON(text string) ([]byte, error) {
 	return printable.JSON(body), err
 }
 
-// Permissions returns the objects that permit the operator what it does: its service account, roles and
-// bindings.
+// Permissions returns the objects with the operator's permissions: its service account, roles and bindings.
 func (m *Manifests) Permissions() ([]*unstructured.Unstructured, error) {
 	trees, err := parse(strings.Join(append(m.account(), m.roles()...), "---\n"))
 	if err != nil {
@@ -261,7 +260,7 @@ type Need struct {
 	In string // the namespace; empty for the whole cluster
 }
 
-// Needs returns what the roles permit.
+// Needs returns the permissions of the roles.
 func (m *Manifests) Needs() []Need {
 	var all []Need
 	for _, d := range m.options.Operators {

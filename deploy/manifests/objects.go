@@ -44,7 +44,7 @@ func (m *Manifests) roles() []string {
 	return documents
 }
 
-// ownSuffix ends the names of the roles for what the operator does in its own namespace, and for its leases.
+// ownSuffix ends the names of the roles for the operator's own namespace, and for its leases.
 const ownSuffix = "-own"
 
 const (

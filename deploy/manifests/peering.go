@@ -35,7 +35,7 @@ spec:
 
 // PeeringOptions select the manifests of peering.
 type PeeringOptions struct {
-	// Name is the name of the peering objects. Defaults to "default", which operators use without being told.
+	// Name is the name of the peering objects. Defaults to "default", which operators use by default.
 	Name string
 
 	// Namespaces are those that get a peering object, for operators that serve namespaces. Without any, there is

@@ -12,10 +12,10 @@ import (
 type Rule struct {
 	Groups    []string
 	Resources []string
-	Names     []string // of the only objects; none for all
+	Names     []string // names of the only objects; none for all
 	Verbs     []string
 
-	// Comment says what the rule is for, and names the handlers that need it.
+	// Comment describes the purpose of the rule, and names the handlers that need it.
 	Comment string
 }
 
@@ -51,7 +51,7 @@ func mergeComments(a, b string) string {
 	return a + "\n" + b
 }
 
-// comment names what a permission is for.
+// comment returns the purpose of a permission.
 func comment(p inspect.Permission) string {
 	purpose := printable.Line(p.Purpose)
 	if purpose != "" {

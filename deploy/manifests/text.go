@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// plain matches texts that need no quotes in YAML, apart from the words below. Numbers and what has a colon
-// need some.
+// plain matches texts that need no quotes in YAML, apart from the words below. Numbers, and texts with a colon, need
+// quotes.
 var plain = regexp.MustCompile(`^(--)?[a-z][a-zA-Z0-9]*([-./=][-a-zA-Z0-9./=]*[a-zA-Z0-9])?$`)
 
 // words are the plain texts that readers of YAML take for something else.

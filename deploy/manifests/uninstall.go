@@ -16,19 +16,19 @@ import (
 
 // UninstallOptions describe the removal of a deployed operator.
 type UninstallOptions struct {
-	// Finalizer is the finalizer that a startup handler of the operator sets. Defaults to that of the operator's
-	// description.
+	// Finalizer is the finalizer that a startup handler of the operator sets. Defaults to the finalizer in the
+	// operator's description.
 	Finalizer string
 
 	// Deployment is the name of the operator's Deployment in the cluster. Defaults to that in its manifest, which a
 	// kustomization may have changed.
 	Deployment string
 
-	// DryRun changes nothing in the cluster: the Job only tells what there is.
+	// DryRun makes the Job only list the things to remove. Defaults to false.
 	DryRun bool
 }
 
-// removal is what the manifests of a Job that removes an operator have besides those of an operator.
+// removal has the additional data for the manifests of a Job that removes an operator.
 type removal struct {
 	UninstallOptions
 	operator *Manifests
@@ -37,8 +37,8 @@ type removal struct {
 // uninstallSuffix ends the names of the objects that remove an operator.
 const uninstallSuffix = "-uninstall"
 
-// Uninstall returns the manifests of a Job that stops the operator and removes what it has left, with a service
-// account and roles of its own.
+// Uninstall returns the manifests of a Job that stops the operator and removes its leftovers, with the Job's own
+// service account and roles.
 func (m *Manifests) Uninstall(o UninstallOptions) (*Manifests, error) {
 	if m.options.Image == "" {
 		return nil, errors.New("write manifests: the Job that removes the operator needs its image")
@@ -128,8 +128,7 @@ func (m *Manifests) job() string {
 	return b.String()
 }
 
-// args returns the arguments of the operator's program: the flags of the Deployment that have a part in what it
-// leaves.
+// args returns the arguments of the operator's program: the flags of the Deployment that affect its leftovers.
 func (r *removal) args() []string {
 	m := r.operator
 	args := append([]string{"uninstall"}, m.scopeArgs()...)

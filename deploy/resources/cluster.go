@@ -101,7 +101,7 @@ func (l *discoveryList) resources() []inspect.APIResource {
 				found := inspect.APIResource{
 					Group: group.Metadata.Name, Version: v.Version, Plural: r.Resource, Kind: r.ResponseKind.Kind, Singular: r.Singular,
 					Shortcuts: r.ShortNames, Categories: r.Categories, Verbs: r.Verbs, Namespaced: r.Scope == "Namespaced",
-					Preferred: at == 0, // the order is that of preference
+					Preferred: at == 0, // the documents list versions in order of preference
 				}
 				for _, s := range r.Subresources {
 					found.Subresources = append(found.Subresources, s.Subresource)

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// definition is what a custom resource definition says of its resource.
+// definition describes the resource of a custom resource definition.
 type definition struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -33,7 +33,7 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// customVerbs are what a cluster offers for custom resources.
+// customVerbs are the verbs that a cluster offers for custom resources.
 var customVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 // Defined returns the resources of the custom resource definitions among manifests. Other manifests are

@@ -1,4 +1,4 @@
-// Package resources finds which resources a cluster has or will have, for the description of operators:
-// those of Kubernetes itself, those that custom resource definitions in manifests define, and those that
-// a running cluster serves.
+// Package resources determines the present or future resources of a cluster, for the description of operators:
+// Kubernetes' own resources, the custom resources of definitions in manifests, and the resources that a running
+// cluster serves.
 package resources

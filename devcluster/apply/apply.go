@@ -44,11 +44,11 @@ type Object struct {
 	UID       types.UID
 	// ResourceVersion is the version of the object after it was applied.
 	ResourceVersion string
-	// Change is what the application did to the object.
+	// Change is the effect on the object.
 	Change Change
 }
 
-// Change is what an application did to an object.
+// Change is the effect of an application on an object.
 type Change string
 
 // The changes.
@@ -58,10 +58,9 @@ const (
 	Unchanged  Change = "unchanged"
 )
 
-// Files reads manifests and applies them: first the CustomResourceDefinitions, then, when
-// their resources are served, the others. It returns the applied objects in this order. It
-// goes on after an object that the server rejects; the error joins an [ObjectError] for each.
-// If a manifest is invalid, it applies nothing; see [Read].
+// Files reads manifests and applies them: first the CustomResourceDefinitions, then, when their resources are served,
+// the others. It returns the applied objects in this order. It continues after an object that the server rejects; the
+// error joins an [ObjectError] for each. If a manifest is invalid, it applies nothing; see [Read].
 func Files(ctx context.Context, cfg *rest.Config, paths []string, o Options) ([]Object, error) {
 	manifests, err := Read(paths)
 	if err != nil {
@@ -175,8 +174,8 @@ func (a *applier) apply(ctx context.Context, m Manifest) (Object, error) {
 	}, nil
 }
 
-// changeOf compares an object with what it was before, or nil. The bookkeeping of the server
-// does not count: it may differ after an application that changed nothing.
+// changeOf compares an object with its previous version, or nil. The bookkeeping of the server does not count: it may
+// differ after an application that changed nothing.
 func changeOf(former, now *unstructured.Unstructured) Change {
 	if former == nil {
 		return Created

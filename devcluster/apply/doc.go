@@ -8,6 +8,6 @@
 // Unlike kubectl, it applies CustomResourceDefinitions first and waits until their resources
 // are served, then Namespaces, then everything else in the order of the documents.
 //
-// All files are read before anything is applied, so an invalid file changes nothing. Fields of
-// other field managers are overwritten: the files are what the developer wants.
+// All files are read before anything is applied, so an invalid file changes nothing. Fields of other field managers
+// are overwritten, because the files express the developer's intent.
 package apply

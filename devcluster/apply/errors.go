@@ -10,7 +10,7 @@ type SyntaxError struct {
 	File string
 	// Line is the line in the file, counted from 1.
 	Line int
-	// Message says what is wrong.
+	// Message describes the problem.
 	Message string
 }
 

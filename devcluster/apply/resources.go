@@ -18,7 +18,7 @@ import (
 // errNotServed means that the server does not serve the kind, or not yet.
 var errNotServed = errors.New("the server does not know this kind")
 
-// resource is what the URL path of an object is built from.
+// resource has the parts of the URL path of an object.
 type resource struct {
 	gvr        schema.GroupVersionResource
 	namespaced bool

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The percentages of the heap that the garbage collector lets the process allocate before it runs again.
+// The GOGC percentages: how much the process may allocate before the garbage collector runs again.
 const (
 	// startGC is for the start, which allocates a lot.
 	startGC = 400
@@ -74,12 +74,12 @@ func allocatedBytes() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// load tells a busy process from an idle one.
+// load detects whether a process is busy or idle.
 type load struct {
 	allocated uint64 // the bytes at the last note
 	at        time.Time
 	busy      bool
-	calm      time.Duration // how long it has allocated little
+	calm      time.Duration // time for which it has allocated little
 }
 
 // note takes the bytes that the process has allocated since its start, and reports whether it has become busy or idle.

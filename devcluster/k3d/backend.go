@@ -19,7 +19,7 @@ const (
 	engineTimeout = 5 * time.Second
 	// startTimeout bounds the start of a node, which usually takes 10 to 30 seconds.
 	startTimeout = 4 * time.Minute
-	// cleanupTimeout bounds the deletion of what a failed creation has left.
+	// cleanupTimeout limits the deletion of a failed creation's leftovers.
 	cleanupTimeout = time.Minute
 )
 

@@ -227,8 +227,8 @@ func freePorts(count int) ([]int, error) {
 	return ports, nil
 }
 
-// rollBack deletes what a failed creation has left, even if the creation was cancelled. If the
-// engine has stopped, the record remains, so that a later command deletes the rest.
+// rollBack deletes the leftovers of a failed creation, even if the creation was cancelled. If the engine has stopped,
+// the record remains, so that a later command deletes the rest.
 func (b *Backend) rollBack(ctx context.Context, e *engine, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

@@ -11,8 +11,7 @@
 // creation, the next command deletes the rest. A lock for each name, which the kernel releases
 // when a process ends, keeps processes apart.
 //
-// The library of k3d calls os.Exit, writes to standard error, and takes any engine for an empty
-// one if it does not answer. So each operation first connects to the engine itself, in the same
-// way as the library, and reports what is wrong. Containers are only touched if the engine says
-// that they belong to the cluster of the record.
+// The library of k3d calls os.Exit, writes to standard error, and treats an engine that does not answer as empty. So
+// each operation first connects to the engine itself, in the same way as the library, and reports the problem.
+// Containers are only touched if the engine says that they belong to the cluster of the record.
 package k3d

@@ -96,8 +96,8 @@ func (e *engine) close() error {
 	return nil
 }
 
-// containers returns the containers of our clusters, or of one of them, running or not. Besides
-// the node, these are the registry and what others have added to the cluster.
+// containers returns the containers of our clusters, or of one of them, running or not. Besides the node, these are
+// the registry and containers that others have added to the cluster.
 func (e *engine) containers(ctx context.Context, label, value string) ([]container.Summary, error) {
 	all, err := e.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", strings.TrimSuffix(label+"="+value, "=")))})
 	if err != nil {

@@ -67,17 +67,17 @@ func imageMissing(image string, err error) error {
 	}
 }
 
-// taken matches what the engine says about a port that is in use.
+// taken matches the engine's messages about a port that is in use.
 var taken = regexp.MustCompile(`(?i)port is already allocated|address already in use|ports are not available`)
 
 // unreachable matches what Docker's client says if there is no engine.
 var unreachable = regexp.MustCompile(`Cannot connect to the Docker daemon|error during connect`)
 
-// occupied matches what the engine says about the name of a container that is in use.
+// occupied matches the engine's message about a container name that is in use.
 var occupied = regexp.MustCompile(`container name "/?([^"]+)" is already in use`)
 
-// explain turns an error of the engine or of the k3d library into one for a user. What was
-// attempted is a phrase like "create the cluster x". The kind is that of unknown errors.
+// explain turns an error of the engine or of the k3d library into an error for a user. The argument attempted is a
+// phrase like "create the cluster x". The kind applies to unknown errors.
 func (e *engine) explain(ctx context.Context, kind error, attempted string, r record, err error) error {
 	if err == nil {
 		return nil

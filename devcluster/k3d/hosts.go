@@ -18,9 +18,8 @@ import (
 	k3dtypes "github.com/k3d-io/k3d/v5/pkg/types"
 )
 
-// environment returns what the k3d library wants to know about the engine, and the address of
-// this machine as containers of the cluster see it. (The library finds it out with a container of
-// one more image.)
+// environment returns the k3d library's information about the engine, and the address of this machine as seen from
+// the cluster's containers. (The library finds it out with a container of one more image.)
 func (e *engine) environment(ctx context.Context, network, image string) (*k3dtypes.EnvironmentInfo, error) {
 	info, err := e.Info(ctx)
 	if err != nil {
@@ -45,8 +44,8 @@ func (e *engine) environment(ctx context.Context, network, image string) (*k3dty
 	}, nil
 }
 
-// hostGateway returns what the engine says is the address of this machine, which it only tells to
-// a container. The image must have a shell. The container is labelled with the network of the cluster.
+// hostGateway returns the address of this machine according to the engine, which only containers can read. The image
+// must have a shell. The container is labelled with the network of the cluster.
 func (e *engine) hostGateway(ctx context.Context, network, image string) (_ netip.Addr, err error) {
 	const alias = "host.kopf.internal"
 	created, err := e.ContainerCreate(ctx,

@@ -54,8 +54,8 @@ func registryImage() string {
 	return cmp.Or(os.Getenv(registryVariable), k3dtypes.DefaultRegistryImageRepo+":"+k3dtypes.DefaultRegistryImageTag)
 }
 
-// ensureImage pulls an image unless the engine has it. (The k3d library would pull it without
-// telling how far it is, and again and again if the pull fails midway.)
+// ensureImage pulls an image unless the engine has it. (The k3d library would pull it without progress reports, and
+// again and again if the pull fails midway.)
 func (e *engine) ensureImage(ctx context.Context, name string, s *steps) error {
 	_, err := e.ImageInspect(ctx, name)
 	if err == nil || !cerrdefs.IsNotFound(err) {

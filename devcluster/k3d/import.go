@@ -91,8 +91,8 @@ func (e *engine) openImage(ctx context.Context, image string) (io.ReadCloser, er
 	return stream, nil
 }
 
-// exec runs a command in a container. It returns what the command printed, with an error if its
-// exit code is not 0. The input may be nil.
+// exec runs a command in a container. It returns the command's output, with an error if the exit code is not 0. The
+// input may be nil.
 func (e *engine) exec(ctx context.Context, id string, input io.Reader, command ...string) (string, error) {
 	created, err := e.ContainerExecCreate(ctx, id, container.ExecOptions{
 		Cmd: command, AttachStdin: input != nil, AttachStdout: true, AttachStderr: true,

@@ -22,7 +22,7 @@ var library struct {
 	fatal string // the last message after which the library tried to end the process
 }
 
-// errFatal is what the library panics with instead of ending the process.
+// errFatal is the library's panic value instead of ending the process.
 var errFatal = errors.New("k3d gave up")
 
 // redirectLibrary hands the log of the library to a function, and keeps the library from ending

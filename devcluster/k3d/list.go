@@ -38,8 +38,8 @@ func (b *Backend) List(ctx context.Context) ([]devcluster.Info, error) {
 	return infos, nil
 }
 
-// state returns the state of a cluster, or an empty string if it does not exist any more. The
-// engine is nil if it does not answer.
+// state returns the state of a cluster, or an empty string if it no longer exists. The engine is nil if it does not
+// answer.
 func (b *Backend) state(ctx context.Context, e *engine, r record) devcluster.State {
 	if !r.Usable {
 		if b.working(r.Name) {
@@ -79,9 +79,8 @@ func (b *Backend) working(name string) bool {
 	return errors.Is(err, errLocked)
 }
 
-// Sweep implements [devcluster.Backend]. It deletes clusters whose creation was interrupted, and
-// records of clusters that somebody has deleted in the engine. If the engine does not answer, it
-// leaves that to a later command.
+// Sweep implements [devcluster.Backend]. It deletes clusters whose creation was interrupted, and records of clusters
+// that were deleted in the engine. If the engine does not answer, a later command does so.
 func (b *Backend) Sweep(ctx context.Context) error {
 	records, err := b.records()
 	if err != nil || len(records) == 0 {
@@ -100,7 +99,7 @@ func (b *Backend) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweep deletes what is left of a cluster, if it is not usable and no process works on it.
+// sweep deletes the leftovers of a cluster, if the cluster is not usable and no process works on it.
 func (b *Backend) sweep(ctx context.Context, e *engine, name string) error {
 	unlock, err := b.tryLock(name)
 	if errors.Is(err, errLocked) {

@@ -146,7 +146,7 @@ func (b *Backend) info(r record, state devcluster.State) devcluster.Info {
 	return i
 }
 
-// shortHash returns a few digits that tell names apart.
+// shortHash returns a few digits that distinguish names.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:3])

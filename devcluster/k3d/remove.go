@@ -58,7 +58,7 @@ func (b *Backend) Delete(ctx context.Context, name string) error {
 	if err == nil && !same && r.Endpoint != e.endpoint {
 		return e.otherEngine(r, "select that engine with DOCKER_HOST or docker context use; if it no longer exists, delete "+b.dir(name))
 	}
-	// An engine with another identity at the same address was reset, or has replaced the former.
+	// An engine with another identity at the same address was reset, or has replaced the previous engine.
 	if err == nil {
 		err = b.clean(ctx, e, name)
 	}
@@ -68,9 +68,9 @@ func (b *Backend) Delete(ctx context.Context, name string) error {
 	return b.forget(name)
 }
 
-// clean deletes the containers, the volumes and the network of a cluster that has a record. It
-// looks for them in the engine, since a creation may have been interrupted anywhere, and only
-// deletes those with the labels of the cluster: there may be others of the same names.
+// clean deletes the containers, the volumes and the network of a cluster that has a record. It lists them in the
+// engine, because a creation may have been interrupted anywhere, and deletes only things with the labels of the
+// cluster, because unrelated things may have the same names.
 func (b *Backend) clean(ctx context.Context, e *engine, name string) error {
 	members, err := e.members(ctx, name)
 	if err != nil {

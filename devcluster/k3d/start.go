@@ -43,8 +43,8 @@ func (b *Backend) Start(ctx context.Context, name string, o devcluster.Options) 
 	return b.info(r, devcluster.Running), nil
 }
 
-// open reads the record of a usable cluster, and connects to its engine. The error is ErrNotFound
-// if there is no such cluster any more.
+// open reads the record of a usable cluster, and connects to its engine. The error is ErrNotFound if the cluster no
+// longer exists.
 func (b *Backend) open(ctx context.Context, name string) (record, *engine, error) {
 	r, err := b.read(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !r.Usable {
@@ -77,7 +77,7 @@ func (e *engine) is(ctx context.Context, r record) (bool, error) {
 	return info.ID == r.Engine, nil
 }
 
-// otherEngine tells that the current engine is not the one of the record.
+// otherEngine returns the error that the current engine is not the engine of the record.
 func (e *engine) otherEngine(r record, next string) error {
 	return &fault.Error{
 		Kind:    fault.ErrNoEngine,

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// steps reports the steps of an operation, each again every second with the seconds that it has
-// taken so far: most of them are calls of the library, which does not tell how far it is.
+// steps reports the steps of an operation, and repeats each step every second with its duration so far. Most steps
+// are calls of the library, which reports no progress.
 type steps struct {
 	report func(devcluster.Progress)
 

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// priority is that of the operator; lifetime is how soon others act after it was killed.
+// priority is the operator's priority; lifetime is how soon its peers act after it was killed.
 var (
 	priority = 100
 	lifetime = 20 * time.Second

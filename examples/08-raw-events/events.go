@@ -1,4 +1,4 @@
-// Package rawevents handles the raw events of the watch.
+// Package rawevents handles watch events.
 package rawevents
 
 import (

@@ -13,8 +13,8 @@ import (
 var (
 	retryDelay = time.Second      // the delay between attempts
 	pingPeriod = 5 * time.Second  // the interval of the pings
-	pingTime   = 30 * time.Second // how long polite pings
-	grace      = time.Second      // how long cancellable may continue before its context is cancelled
+	pingTime   = 30 * time.Second // time for which polite pings
+	grace      = time.Second      // time for which cancellable may continue before its context is cancelled
 )
 
 // Example has the fields that the handlers read.

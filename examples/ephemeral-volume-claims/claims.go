@@ -47,8 +47,8 @@ func create(ctx context.Context, c *kopf.Change[Claim]) error {
 	return nil
 }
 
-// resize updates the size of the volume claim. Kubernetes lets a volume grow but not shrink, and
-// only after the claim is bound.
+// resize updates the size of the volume claim. In Kubernetes, a volume can grow but not shrink, and only after the
+// claim is bound.
 func resize(ctx context.Context, c *kopf.Change[Claim]) error {
 	if c.Object.Spec.Size == "" {
 		return kopf.Permanentf("spec.size must be set")

@@ -45,7 +45,7 @@ type component struct {
 	Ref     string `json:"bom-ref"`
 }
 
-// check returns what is wrong with an SBOM.
+// check returns the problems of an SBOM.
 func check(text []byte, module string, dependencies []string) error {
 	var sbom struct {
 		Format   string `json:"bomFormat"`

@@ -8,11 +8,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Action is what a key does. The keyboard, the help line, the palette and the key sheet all
-// read the same actions.
+// Action is the action of a key. The keyboard, the help line, the palette and the key sheet all read the same
+// actions.
 type Action struct {
 	Binding key.Binding // its help is the text in the help line; empty is not shown there
-	Name    string      // in the palette and on the key sheet
+	Name    string      // name in the palette and on the key sheet
 	Column  Column
 
 	// Unavailable is why the action is not possible now; empty if it is. Unavailable
@@ -22,7 +22,7 @@ type Action struct {
 	// Everywhere makes the palette offer the action on the other pages too. It opens its page first, unless InPlace is set.
 	Everywhere, InPlace bool
 
-	// Do performs the action on its page. It returns what the app has to do, or nil.
+	// Do performs the action on its page. It returns a message for the app, or nil.
 	Do func() tea.Msg
 }
 

@@ -22,7 +22,8 @@ func ApplyFile(s *Screen, unavailable string) Action {
 	}
 }
 
-// applying returns the commands for the files and folders that complete a path. The action is that of [ApplyFile].
+// applying returns the commands for the files and folders that complete a path. The action is the action of
+// [ApplyFile].
 func (d *Palette) applying(typed string, action *Action) []Action {
 	if action == nil {
 		return nil

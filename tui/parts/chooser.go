@@ -20,7 +20,7 @@ type Chooser struct {
 // Choice is one of them.
 type Choice struct {
 	Name, Detail string
-	Then         tea.Msg // what the app does
+	Then         tea.Msg // message for the app
 }
 
 // Update answers a key.

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// Decisions draws what was decided about each handler of an object, in sections: called,
-// not called, in the background, and before.
+// Decisions draws the decision about each handler of an object, in sections: called, not called, in the background,
+// and before.
 type Decisions struct {
 	Screen  *Screen
 	Block   *render.Block

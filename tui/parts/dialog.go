@@ -22,7 +22,7 @@ type Question struct {
 type Answer struct {
 	Key  string
 	Name string
-	Then tea.Msg // what the app does; nil is nothing
+	Then tea.Msg // message for the app; may be nil
 }
 
 // dialogKeys are the keys of all dialogs.

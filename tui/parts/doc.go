@@ -1,3 +1,3 @@
-// Package parts has what the pages of the workbench are made of, and what surrounds them:
-// header, alarm, help line, filter, log pane, dialogs. Parts do not know the pages.
+// Package parts has the building blocks of the workbench's pages, and their surroundings: header, alarm, help line,
+// filter, log pane, dialogs. Parts do not know the pages.
 package parts

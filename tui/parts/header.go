@@ -10,13 +10,12 @@ import (
 
 // chip is one of the states at the right of the header.
 type chip struct {
-	page   PageKey // that it opens; empty if none
+	page   PageKey // page that it opens; empty if none
 	word   explain.Word
 	detail string
 }
 
-// DrawHeader draws the first line: what is developed, and the states of the operator, the
-// build and the cluster.
+// DrawHeader draws the first line: the developed packages, and the states of the operator, the build and the cluster.
 func DrawHeader(s *Screen, b *render.Block, title string, current PageKey) {
 	chips := []chip{operatorChip(s), buildChip(s), clusterChip(s)}
 	if s.State.Attached != "" {
@@ -83,7 +82,7 @@ func clusterChip(s *Screen) chip {
 	return ch
 }
 
-// The levels say what is left out where there is not enough space.
+// The levels list the parts to leave out where there is not enough space.
 const (
 	withDetails = iota
 	withKeys

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Operator tells what is too large or too frequent to be a part of the state, when it is asked.
+// Operator answers inquiries about data that is too large or too frequent to be a part of the state.
 type Operator interface {
 	// Index returns a page of an index: at most limit entries after offset, of those that match the search.
 	Index(ctx context.Context, id, search string, offset, limit int) (*inspect.IndexPage, error)

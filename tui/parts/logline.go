@@ -14,9 +14,8 @@ func putLogLine(s *Screen, l *render.Line, line *inspect.LogLine, ofObject bool)
 	return l.Put(explain.LevelTone(line.Level), message)
 }
 
-// putLogHead puts what is before the message, and returns the column of the message. In the
-// log of an object its name is left out. Where there is little space, the columns of lines
-// that are about no object are left out.
+// putLogHead puts the columns before the message, and returns the column of the message. The log of an object omits
+// the object's name. Narrow screens omit the columns of lines without an object.
 func putLogHead(s *Screen, l *render.Line, line *inspect.LogLine, ofObject bool) int {
 	l.Skip(1).Put(explain.Dim, line.At.Local().Format("15:04:05")).Skip(2)
 	l.Cell(explain.LevelTone(line.Level), string(line.Level), 5).Skip(2)

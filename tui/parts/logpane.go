@@ -17,16 +17,16 @@ type LogPane struct {
 	Wrap   bool // long lines, instead of cutting them
 
 	screen *Screen
-	object *inspect.Ref // of whose log it is; nil is the whole log
+	object *inspect.Ref // object of the log; nil for the whole log
 	level  int          // the lowest one shown
 
-	lines   []*inspect.LogLine // that match
+	lines   []*inspect.LogLine // matching lines
 	held    bool
 	end     int // while held: the number of lines above the lower edge
 	newer   int // while held: the number of lines that came since
 	state   *explain.State
 	matched string // the filter and level of the lines
-	rows    int    // of the window, as drawn last
+	rows    int    // rows of the window when last drawn
 }
 
 // NewLogPane returns a pane on the log, or on the log of an object if it is not nil.

@@ -21,7 +21,7 @@ type (
 	// Back leaves the innermost thing that is open.
 	Back struct{}
 
-	// Request sends an intent to the session. What is its text in the toast.
+	// Request sends an intent to the session. The toast shows the text What.
 	Request struct {
 		What   string
 		Intent runner.Intent
@@ -30,7 +30,7 @@ type (
 	// Copy copies a text to the clipboard. What names it in the toast; it defaults to the text.
 	Copy struct{ Text, What string }
 
-	// Change changes an object in the cluster itself. What is its text in the toast.
+	// Change changes an object in the cluster itself. The toast shows the text What.
 	Change struct {
 		What string
 		Do   func(context.Context, runner.Objects) error
@@ -42,8 +42,8 @@ type (
 		Sample bool
 	}
 
-	// CreateObject asks what a new object is made from, and opens it in the user's editor. Like is an object that it may
-	// resemble, or nil.
+	// CreateObject asks for the template of a new object, and opens it in the user's editor. Like is an object to
+	// copy from, or nil.
 	CreateObject struct{ Like *inspect.Object }
 
 	// ConfirmDelete asks whether to delete an object.
@@ -67,7 +67,7 @@ type (
 	// Notify shows a text in the toast.
 	Notify struct{ Text string }
 
-	// CloseDialog closes the dialog, and then does what a message asks for, if any.
+	// CloseDialog closes the dialog, and then handles the message Then, if any.
 	CloseDialog struct{ Then tea.Msg }
 
 	// Perform performs an action, or shows why it is unavailable.

@@ -20,7 +20,7 @@ type MetadataPrompt struct {
 	ref      inspect.Ref
 	annotate bool
 	input    textinput.Model
-	err      error // why the text was not accepted
+	err      error // reason why the text was not accepted
 }
 
 // NewMetadataPrompt returns a prompt for the labels of an object.

@@ -13,8 +13,8 @@ import (
 // NoObject is why actions on an object are unavailable if none is selected.
 const NoObject = "no object is selected"
 
-// Retry returns the action that calls the handlers of an object now which wait for a retry or
-// have failed permanently. The object is nil if none is selected.
+// Retry returns the action that immediately calls the handlers of an object that wait for a retry or failed
+// permanently. The object is nil if none is selected.
 func Retry(s *Screen, o *inspect.Object, gone bool) Action {
 	return Action{
 		Binding: Key("r", "retry now"), Name: "retry now", Column: Act, Unavailable: noRetry(s, o, "", gone),

@@ -15,9 +15,9 @@ import (
 type Palette struct {
 	input textinput.Model
 	list  render.List
-	dir   string // to which the paths of files are relative
+	dir   string // base folder of relative paths
 
-	files    []Action // that complete the path which is typed
+	files    []Action // files that complete the typed path
 	complete string   // the path that they complete
 }
 
@@ -75,9 +75,9 @@ func (d *Palette) Update(msg tea.Msg, actions []Action) tea.Msg {
 			if d.list.Cursor < len(found) {
 				return CloseDialog{Then: Perform{found[d.list.Cursor]}}
 			}
-			return nil // what was typed stays
+			return nil // the typed text stays
 		case press.String() == "tab" && d.list.Cursor < len(found) && strings.HasPrefix(found[d.list.Cursor].Name, d.input.Value()):
-			d.input.SetValue(found[d.list.Cursor].Name) // goes on with what is in a folder
+			d.input.SetValue(found[d.list.Cursor].Name) // continues inside of a folder
 			d.input.CursorEnd()
 			d.list.Cursor = 0
 			return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Query is the text of a filter, word by word. A word such as "state:retrying" is looked for in one column only.
+// Query is the text of a filter, word by word. A word such as "state:retrying" is searched in one column only.
 type Query []term
 
 type term struct {
@@ -13,8 +13,8 @@ type term struct {
 	text   string
 }
 
-// Query returns the text of the filter for a list with columns of these names. A column may be named by the
-// beginning of its name. A word with a colon and anything else before it is looked for as it is.
+// Query returns the text of the filter for a list with columns of these names. A column may be named by the beginning
+// of its name. A word with any other prefix before a colon is searched verbatim.
 func (f *Filter) Query(columns ...string) Query {
 	var q Query
 	for _, word := range f.Words() {
@@ -36,8 +36,8 @@ func (f *Filter) Query(columns ...string) Query {
 	return q
 }
 
-// Matches reports whether a row matches: each word is in the text of its column, or in any text. The texts are those
-// of the columns, in lower case, and maybe others.
+// Matches reports whether a row matches: each word is in the text of its column, or in any text. The texts are the
+// columns in lower case, optionally followed by further texts.
 func (q Query) Matches(texts ...string) bool {
 	for _, t := range q {
 		if t.column >= 0 {

@@ -34,7 +34,7 @@ func NewSplit(s *Screen, w, h, strip int, t *render.Table) Split {
 	return Split{List: Area{W: w, H: h}}
 }
 
-// Join draws the list and the detail as one page. The title is that of the detail beneath.
+// Join draws the list and the detail as one page. The title belongs to the detail beneath.
 func (x Split) Join(s *Screen, title string, list, detail *render.Block) string {
 	if x.SideBySide {
 		return s.Theme.Beside(list.Fill(), detail.Fill())

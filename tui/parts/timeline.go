@@ -19,8 +19,8 @@ type timeline struct {
 	attempts []inspect.Attempt
 	first    int // the number of the first one
 	running  bool
-	next     time.Time // of the next attempt; zero if none is scheduled
-	held     string    // why the next attempt does not happen; empty if it does
+	next     time.Time // time of the next attempt; zero if none is scheduled
+	held     string    // reason why the next attempt does not happen; empty if it does
 	from, to time.Time
 	now      time.Time
 }
@@ -71,7 +71,7 @@ func (t *timeline) draw(s *Screen, b *render.Block) {
 	t.drawTimes(s, b)
 }
 
-// mark is what is in one column of the track.
+// mark is the content of one column of the track.
 type mark struct {
 	tone  explain.Tone
 	glyph string
@@ -122,7 +122,7 @@ func (t *timeline) drawTrack(s *Screen, b *render.Block) {
 }
 
 // drawNumbers draws the numbers of the attempts beneath their glyphs, as far as they do not touch each other. The
-// newest ones come first: they are what somebody looks for.
+// newest numbers take precedence, because users look for them.
 func (t *timeline) drawNumbers(b *render.Block) {
 	width := b.W - 2
 	type label struct {

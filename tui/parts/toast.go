@@ -26,7 +26,7 @@ func (t *Toast) Failure(now time.Time, text string) { t.set(now, explain.Err, "â
 // Refusal shows why something is not possible.
 func (t *Toast) Refusal(now time.Time, text string) { t.set(now, explain.Warn, "â€“ "+text) }
 
-// Note shows what has changed.
+// Note shows a change.
 func (t *Toast) Note(now time.Time, text string) { t.set(now, explain.Dim, text) }
 
 func (t *Toast) set(now time.Time, tone explain.Tone, text string) {

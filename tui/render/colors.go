@@ -9,9 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/explain"
 )
 
-// colors are those of a tone on light and dark terminals. The 256 colors are not the
-// nearest to the true ones, which would be greyer. Of the 16 colors nobody knows what they
-// look like: yellow is left out on white, and blue is left out.
+// colors are the colors of a tone on light and dark terminals. The 256 colors are not the nearest to the true colors,
+// which would be greyer. The 16 colors look different on each terminal: yellow on white, and blue, are avoided.
 type colors struct {
 	light, dark       string // true colors
 	light256, dark256 string

@@ -3,9 +3,9 @@ package render
 // Column is a column of a table.
 type Column struct {
 	Title string
-	Width int // at least; a column of none is not shown
+	Width int // minimum width; a column of width 0 is not shown
 	Grow  int // its share of the space that the others leave
-	Max   int // of its width; 0 is no limit
+	Max   int // maximum width; 0 is no limit
 
 	// Fit is the width of the column's longest text. The column gets it before any other
 	// column gets more than its Width, and before columns with Drop are shown, but of that
@@ -16,11 +16,11 @@ type Column struct {
 	// highest first, and 0 is never.
 	Drop int
 
-	Right bool                     // for numbers and times
-	Cut   func(string, int) string // of texts that are too long; nil cuts their end
+	Right bool                     // aligns right, as numbers and times
+	Cut   func(string, int) string // shortens long texts; nil cuts their end
 	State bool                     // a glyph and a word: see [Table]
 
-	width int // as laid out; 0 if it was dropped
+	width int // width after the layout; 0 if it was dropped
 }
 
 // gap is what lies between two columns.

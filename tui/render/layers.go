@@ -28,8 +28,8 @@ func Overlay(screen []string, box string, x, y int) {
 	}
 }
 
-// Frame draws a border around lines, with a title in it. Width is that of the border; the
-// lines must be four cells narrower.
+// Frame draws a border around lines, with a title in it. Width is the width of the border; the lines must be four
+// cells narrower.
 func (t *Theme) Frame(width int, title string, lines []string) string {
 	border := lipgloss.RoundedBorder()
 	if t.ASCII {

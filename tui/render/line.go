@@ -23,7 +23,7 @@ func spaces(n int) string {
 
 // Line builds one line of an exact width. Its methods return it, for chaining.
 type Line struct {
-	Selected bool // what follows has the background of the selection
+	Selected bool // later cells have the background of the selection
 
 	theme *Theme
 	buf   []byte
@@ -113,7 +113,7 @@ func (l *Line) Styled(s string) *Line {
 	return l
 }
 
-// Append puts what is on another line so far, or nothing if it does not fit.
+// Append puts the cells of another line, or nothing if they do not fit.
 func (l *Line) Append(other *Line) *Line {
 	if other.width <= l.Rest() {
 		l.buf = append(l.buf, other.buf...)

@@ -3,7 +3,7 @@ package render
 // List is the cursor and the scroll position of a list.
 type List struct {
 	Cursor int
-	Offset int // of the first visible row
+	Offset int // index of the first visible row
 }
 
 // Move moves the cursor by d rows among n.

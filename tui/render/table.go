@@ -25,7 +25,7 @@ type Table struct {
 	Head func(row int) (string, bool)
 }
 
-// margin is what a table takes beside its columns: the cursor and the scroll bar.
+// margin is the width of a table besides its columns: the cursor and the scroll bar.
 const margin = 3
 
 // Need returns the least width in which no column is dropped.

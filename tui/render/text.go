@@ -60,8 +60,7 @@ func CutEnd(s string, w int) string {
 	return ansi.Truncate(s, w, Ellipsis)
 }
 
-// CutMiddle shortens names. It keeps the last five cells, because generated suffixes tell
-// siblings apart.
+// CutMiddle shortens names. It keeps the last five cells, because generated suffixes distinguish siblings.
 func CutMiddle(s string, w int) string {
 	n := Width(s)
 	if n <= w {

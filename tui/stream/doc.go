@@ -1,5 +1,5 @@
-// Package stream writes what the workbench shows as plain lines: for pipes, for CI, and for
-// terminals that cannot draw screens.
+// Package stream writes the workbench's information as plain lines: for pipes, for CI, and for terminals that cannot
+// draw screens.
 //
 // Each change is a line: the time, a noun, its state, and a text, in the words of the
 // workbench.

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// entry is one line: a change. The fields after What are for programs that read JSON; the
-// text of What has them, too.
+// entry is one line: a change. The fields below the text What are for programs that read JSON; the text includes the
+// values.
 type entry struct {
 	Time  time.Time `json:"time"`
 	Noun  string    `json:"noun"`
@@ -35,10 +35,10 @@ type entry struct {
 
 	tone      explain.Tone
 	urgent    bool // needs the user: written even if quiet
-	multiline bool // the lines of What are kept, as in errors of the compiler
+	multiline bool // keep the line breaks of the text, as in errors of the compiler
 }
 
-// The widths of the columns are those of the longest noun and the longest common state.
+// The columns have the widths of the longest noun and the longest common state.
 const (
 	nounWidth  = 8
 	stateWidth = 9

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// objects remembers what was written about each object.
+// objects remembers the last line about each object.
 type objects struct {
 	seen map[inspect.Ref]seen
 	last *inspect.Snapshot
@@ -59,8 +59,8 @@ func (x *objects) entries(s *runner.State, now time.Time) []entry {
 	return append(entries, x.gone(s, round)...)
 }
 
-// gone returns which objects are gone. An operator that has just started has not listed all
-// of them yet.
+// gone returns the lines about deleted objects. It waits for the initial listing of an operator that has just
+// started.
 func (x *objects) gone(s *runner.State, round int) []entry {
 	if !explain.AllListed(s.Snapshot) {
 		return nil
@@ -85,8 +85,8 @@ func isResting(o *inspect.Object) bool {
 	return o.State == inspect.StateSettled && (o.Cause == nil || o.Cause.Done.IsZero())
 }
 
-// keyOf returns a key that changes when there is something to write about an object: its
-// state, its active handler and attempt, and when its cause was done.
+// keyOf returns a key that changes with the state of an object, with its active handler and attempt, and with the end
+// of its cause.
 func keyOf(o *inspect.Object) string {
 	key := string(o.State)
 	if h := explain.Active(o); h != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// printer writes what is new in each state.
+// printer writes the news of each state.
 type printer struct {
 	to   writer
 	opts Options
@@ -24,7 +24,7 @@ type printer struct {
 	log      log
 }
 
-// lastKey identifies what was written last about something, so that it is not written twice.
+// lastKey identifies the last line about a subject, so that it is not repeated.
 type lastKey string
 
 // changed reports whether a key is new, and remembers it.
@@ -44,7 +44,7 @@ func newPrinter(w io.Writer, opts Options) *printer {
 	return p
 }
 
-// show writes what was not written yet.
+// show writes the news since the previous state.
 func (p *printer) show(s *runner.State) error {
 	now := p.now()
 	entries := p.clusterEntries(s)
@@ -58,7 +58,7 @@ func (p *printer) show(s *runner.State) error {
 	}
 	entries = append(entries, p.reviews.entries(s)...)
 	entries = append(entries, p.log.entries(s, p.opts)...)
-	// Log lines have times of their own, mostly before that of what they led to.
+	// Log lines have their own times, mostly before the entries that they caused.
 	slices.SortStableFunc(entries, func(a, b entry) int { return a.Time.Compare(b.Time) })
 	for _, e := range entries {
 		if p.opts.Quiet && !e.urgent {

@@ -30,7 +30,7 @@ const (
 // Options configure the stream. The zero value is for pipes.
 type Options struct {
 	Format  Format
-	Colour  bool // for terminals
+	Colour  bool // colours, for terminals
 	Quiet   bool // only warnings, errors and failures
 	Verbose bool // also debug lines of the log
 

@@ -123,7 +123,7 @@ func at(p *runner.Panic) string {
 	return fmt.Sprintf("at %s:%d in %s", p.File, p.Line, p.Function)
 }
 
-// serving says what a running operator serves.
+// serving describes the resources and namespaces that a running operator serves.
 func serving(s *inspect.Snapshot) string {
 	var keys []string
 	for _, r := range s.Served {

@@ -24,8 +24,8 @@ const (
 	keptPrograms = 4
 )
 
-// cached returns the program of a key. It fetches or builds the program if it is missing, unless another
-// process does so: then it waits for that.
+// cached returns the program of a key. It fetches or builds a missing program. If another process does so already, it
+// waits for that process.
 func (f finder) cached(ctx context.Context, key string) (string, error) {
 	program := filepath.Join(f.cache, key, programName)
 	if isProgram(program) {
@@ -56,7 +56,7 @@ func (f finder) fill(ctx context.Context, key string) (err error) {
 		return fmt.Errorf("clean the cache: %w", err)
 	}
 	defer func() {
-		// The next build removes what cannot be removed now.
+		// The next build retries a failed removal.
 		if rmErr := os.RemoveAll(building); err == nil {
 			err = rmErr
 		}
@@ -77,11 +77,11 @@ func (f finder) fill(ctx context.Context, key string) (err error) {
 	return f.prune(key)
 }
 
-// partialName returns the name of an archive that is not complete. It has the checksum, so that the rest of
-// another archive never follows the beginning of this one, and the key of the program, whose lock protects it.
+// partialName returns the name of an archive that is not complete. The name has the checksum, so that parts of
+// different archives are never combined, and the key of the program, whose lock protects the file.
 func partialName(sum, key string) string { return partialPrefix + sum + "-" + key }
 
-// unfinishedKey returns the key of a program from the name of what is left of its build or download, or "".
+// unfinishedKey returns the key of a program from the name of an interrupted build or download, or "".
 func unfinishedKey(name string) string {
 	if key, ok := strings.CutPrefix(name, buildPrefix); ok {
 		return key
@@ -94,8 +94,8 @@ func unfinishedKey(name string) string {
 	return key
 }
 
-// prune deletes the least recently used programs, and what is left of interrupted builds and downloads. The
-// caller must hold the lock of the key, whose program is complete.
+// prune deletes the least recently used programs, and the leftovers of interrupted builds and downloads. The caller
+// must hold the lock of the key, whose program is complete.
 func (f finder) prune(held string) error {
 	entries, err := os.ReadDir(f.cache)
 	if err != nil {
@@ -137,8 +137,8 @@ func (f finder) prune(held string) error {
 	return nil
 }
 
-// removeAbandoned deletes what a killed process has left of a build or of a download. That is up to several
-// hundred MB, and nothing uses it again once the source or the version has changed.
+// removeAbandoned deletes a killed process's leftovers of a build or a download. They are up to several hundred MB,
+// and useless after a change of the source or the version.
 func (f finder) removeAbandoned(path, key string, held bool) error {
 	if !held {
 		now, cancel := context.WithCancel(context.Background())

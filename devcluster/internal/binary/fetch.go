@@ -56,10 +56,10 @@ func isFinal(err error) bool {
 type fetcher struct {
 	client  *http.Client
 	release release
-	cache   string // the directory for what is not complete
-	key     string // of the program in the cache; the caller must hold its lock
+	cache   string // directory of incomplete downloads
+	key     string // key of the program in the cache; the caller must hold its lock
 	report  func(Progress)
-	stall   time.Duration // how long a server may send nothing
+	stall   time.Duration // time for which a server may send nothing
 	limit   int64         // bytes of the archive
 	pause   func(ctx context.Context, d time.Duration) error
 }
@@ -84,7 +84,7 @@ func (f *fetcher) fetch(ctx context.Context, out string) error {
 	resumed := exists(partial)
 	err = f.complete(ctx, partial, sum)
 	if errors.Is(err, errChecksum) && resumed {
-		err = f.complete(ctx, partial, sum) // the beginning was damaged, and is gone
+		err = f.complete(ctx, partial, sum) // the beginning was damaged, and is deleted
 	}
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// complete downloads what is missing of the archive, and verifies it. An archive with another checksum is
+// complete downloads the missing part of the archive, and verifies the archive. An archive with another checksum is
 // deleted.
 func (f *fetcher) complete(ctx context.Context, partial, sum string) error {
 	for failures := 0; ; {
@@ -181,7 +181,7 @@ func (f *fetcher) download(ctx context.Context, partial string) (err error) {
 	defer resp.Body.Close()
 	how := os.O_CREATE | os.O_WRONLY
 	switch resp.StatusCode {
-	case http.StatusOK: // the whole file, whatever was asked for
+	case http.StatusOK: // the whole file, although a part was requested
 		how, from = how|os.O_TRUNC, 0
 	case http.StatusPartialContent:
 		if !strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", from)) {
@@ -239,7 +239,7 @@ func (f *fetcher) tooLarge(at string) error {
 	return fmt.Errorf("GET %s: %w: the archive has more than %d MB", at, errRefused, f.limit/megabyte)
 }
 
-// countedReader tells how much is read.
+// countedReader counts the bytes read.
 type countedReader struct {
 	next io.Reader
 	read func(n int)

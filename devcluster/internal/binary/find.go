@@ -17,7 +17,7 @@ type finder struct {
 	override   string // the value of EnvVar
 	executable string // the path of kopf itself
 	cache      string // the directory of programs
-	source     source // what to build if no program is found
+	source     source // source to build if no program is found
 	releases   string // the value of ReleasesVar
 	report     func(Progress)
 }

@@ -14,11 +14,11 @@ import (
 // shownLines is the maximal number of lines of the compiler's output in an error.
 const shownLines = 20
 
-// compilerGarbage makes the compilers collect garbage less often, which takes less CPU time and more
-// memory; see bench/README.md. It has no influence on what they make, nor on the build cache.
+// compilerGarbage makes the compilers collect garbage less often, which takes less CPU time and more memory; see
+// bench/README.md. It has no influence on their output, nor on the build cache.
 const compilerGarbage = "GOGC=400"
 
-// goEnvironment returns what a go command gets in addition to the user's environment.
+// goEnvironment returns the variables that a go command gets in addition to the user's environment.
 func goEnvironment() []string {
 	env := []string{"GOWORK=off"} // the source is a separate module, outside of the user's workspace
 	if os.Getenv("GOGC") == "" {

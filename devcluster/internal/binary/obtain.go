@@ -46,7 +46,7 @@ func (f finder) obtain(ctx context.Context, key, tmp, out string) error {
 	if err := b.build(ctx, out); err != nil {
 		var failure *fault.Error
 		if ctx.Err() == nil && errors.As(err, &failure) {
-			// Whoever cannot build needs to know why nothing was fetched.
+			// A user who cannot build needs the reason why nothing was fetched.
 			notFetched := fmt.Errorf("cannot fetch it either: %w", fetchErr)
 			if failure.Cause == nil {
 				failure.Cause = notFetched

@@ -15,7 +15,7 @@ import (
 
 const sourceModule = origin.Module + "/devcluster/controlplane"
 
-// source is what the program is built from: a directory of a checkout, or a released version.
+// source is the source code of the program: a directory of a checkout, or a released version.
 type source struct {
 	dir     string
 	version string

@@ -30,7 +30,7 @@ type Error struct {
 	Message string
 	// Cause is the underlying error, if any.
 	Cause error
-	// Next says what the user can do, as an imperative without a full stop.
+	// Next is the user's next step, as an imperative without a full stop.
 	Next string
 }
 

@@ -45,8 +45,8 @@ func (c Config) createDir() (begun func(), err error) {
 	return begun, nil
 }
 
-// createEphemeral creates the directory with its mark in one step, so that it is recognised as
-// ephemeral whenever this process is killed.
+// createEphemeral creates the directory and its mark atomically, so that the mark exists even if this process is
+// killed.
 func (c Config) createEphemeral() (begun func(), err error) {
 	root := filepath.Dir(c.Dir)
 	if err := os.MkdirAll(root, 0o700); err != nil {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// inherited are the variables that a control plane inherits: those of Go's runtime, and those
-// about the machine. It needs no others, and they may be secrets, such as tokens, which other
-// programs could read from the process or which could leak into its logs and its pods.
+// inherited are the variables that a control plane inherits: variables of Go's runtime, and variables about the
+// machine. Other variables are not needed, and may be secrets, such as tokens. Other programs could read the secrets
+// from the process, or the secrets could leak into logs and pods.
 var inherited = []string{
 	"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK",
 	"PATH", "TMPDIR", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// sessionPeriod is how often Linux lets a user change the niceness of a session.
+	// sessionPeriod is how often Linux permits a user to change the niceness of a session.
 	sessionPeriod   = 100 * time.Millisecond
 	sessionAttempts = 20
 )

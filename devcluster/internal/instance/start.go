@@ -28,8 +28,8 @@ type Config struct {
 	// Detached makes the process outlive this one; otherwise it ends with it.
 	Detached  bool
 	Ephemeral bool
-	// FeatureGates enable and disable features of the API server. Defaults to those of the last start in the
-	// directory.
+	// FeatureGates enable and disable features of the API server. Defaults to the feature gates of the last start in
+	// the directory.
 	FeatureGates string
 }
 
@@ -41,7 +41,7 @@ type Process struct {
 	cmd    *exec.Cmd
 	guard  io.Closer
 	exited chan struct{}
-	err    error // of the process; set before exited is closed
+	err    error // error of the process; set before exited is closed
 }
 
 // Start runs the program and waits until the cluster is usable. Cancelling the context

@@ -27,7 +27,7 @@ type Status struct {
 	Starting bool
 	// Project is the folder of the project that the cluster was created for, if any.
 	Project string
-	// FeatureGates are those of the last start, if any.
+	// FeatureGates are the feature gates of the last start, if any.
 	FeatureGates string
 }
 

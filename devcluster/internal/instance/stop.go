@@ -64,8 +64,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// Stop stops the process that has locked a data directory, whoever has started it. It fails
-// if the context ends before the process does.
+// Stop stops the process that has locked a data directory. It fails if the context ends before the process does.
 func Stop(ctx context.Context, dir string) error {
 	s, err := Read(dir)
 	if err != nil || s.PID == 0 {

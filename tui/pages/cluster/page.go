@@ -102,8 +102,7 @@ func drawFact(b *render.Block, tone explain.Tone, name, value string) {
 	}
 }
 
-// drawApplication draws the result of the last application of manifests, with what was
-// refused in full.
+// drawApplication draws the result of the last application of manifests, with the full text of refusals.
 func drawApplication(b *render.Block, s *explain.State) {
 	if s.Application.At.IsZero() {
 		return

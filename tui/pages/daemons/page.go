@@ -25,7 +25,7 @@ type Page struct {
 	object  inspect.Ref
 	handler string
 
-	state   *explain.State // that the rows are from
+	state   *explain.State // state of the rows
 	matched string         // the filter that the rows match
 }
 
@@ -44,7 +44,7 @@ func (p *Page) PageRows() int { return max(1, p.split.List.H-1) }
 // Refresh does nothing: the rows are collected when they are needed, since there may be thousands.
 func (p *Page) Refresh() {}
 
-// collect collects the rows, unless they are those of the state.
+// collect collects the rows, unless they are from this state.
 func (p *Page) collect() {
 	if p.state == p.screen.State && p.matched == p.filter.Text() {
 		return
@@ -191,7 +191,7 @@ func (p *Page) viewEmpty() string {
 	return b.String()
 }
 
-// drawDetail draws what is known about a daemon or timer of an object.
+// drawDetail draws the details of a daemon or timer of an object.
 func (p *Page) drawDetail(b *render.Block, t explain.BackgroundTask) {
 	fact := func(name, value string) {
 		if value != "" {

@@ -15,16 +15,16 @@ type objectList struct {
 	handler string
 	filter  parts.Filter
 
-	decided  explain.Derived[decision] // without an object where the row does not match
+	decided  explain.Derived[decision] // decisions; without an object where the row does not match
 	rows     []decision
 	list     render.List
 	selected inspect.Ref
 
-	state   *explain.State // that the rows are from
+	state   *explain.State // state of the rows
 	matched string         // the filter that the rows match
 }
 
-// decision is what was decided about the handler on an object.
+// decision is the operator's decision about the handler on an object.
 type decision struct {
 	object    *inspect.Object
 	state     *inspect.HandlerState

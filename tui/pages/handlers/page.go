@@ -24,7 +24,7 @@ type Page struct {
 	split    parts.Split
 
 	objects *objectList // the objects of one handler, if they are open
-	preview *objectList // those of the selected one
+	preview *objectList // objects of the selected handler
 }
 
 // New returns the page.

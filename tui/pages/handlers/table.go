@@ -71,7 +71,7 @@ func (p *Page) table() *render.Table {
 // digits returns the width of a number: one that is cut would look like another.
 func digits(n int) int { return render.Width(explain.Thousands(n)) }
 
-// purposeOf says what a handler is called for.
+// purposeOf returns the kind of a handler and its field.
 func purposeOf(h *inspect.Handler) string { return strings.TrimSpace(string(h.Kind) + " " + h.Field) }
 
 func statCell(h *inspect.Handler, column int) render.Cell {
@@ -110,7 +110,7 @@ func duration(d inspect.Duration) render.Cell {
 	return render.Cell{Tone: explain.Dim, Text: explain.Took(d)}
 }
 
-// drawDetail draws what is known about a handler.
+// drawDetail draws the details of a handler.
 func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 	if p.split.SideBySide {
 		b.End(b.Line().Skip(1).Put(explain.Title, h.ID).Put(explain.Dim, "  "+purposeOf(h)))

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// askAround is how many entries are asked for before and after the visible ones, so that scrolling does not wait.
+	// askAround is how many entries are requested before and after the visible entries, so that scrolling does not
+	// wait.
 	askAround = 100
 
 	// askAgain is the least time between two inquiries for the same entries, after the index has changed or the
@@ -19,29 +20,30 @@ const (
 	askAgain = 2 * time.Second
 )
 
-// contents are the entries of an index. Only those around the cursor are here: the operator is asked for them.
+// contents are the entries of an index. Only the entries around the cursor are held; they are requested from the
+// operator.
 type contents struct {
 	screen *parts.Screen
 	id     string
 	filter parts.Filter
 	list   render.List
-	rows   int // of the window, as drawn last
+	rows   int // rows of the window when last drawn
 
 	page   *inspect.IndexPage // nil until there is one
-	search string             // which the page answers
-	err    error              // of the last inquiry
+	search string             // search text of the page
+	err    error              // error of the last inquiry
 	last   inquiry
 }
 
-// inquiry is what the operator was asked for, and when.
+// inquiry is a request to the operator, with its time.
 type inquiry struct {
 	at     time.Time
 	search string
 	from   int
-	size   size // of the index
+	size   size // size of the index
 }
 
-// size tells whether an index has changed, as far as its sizes say it.
+// size has the counts of an index. Different counts mean that the index has changed.
 type size struct{ keys, values, objects int }
 
 func newContents(s *parts.Screen, id string) *contents {
@@ -60,7 +62,7 @@ func (c *contents) index() *inspect.Index {
 	return nil
 }
 
-// inquire asks for what is visible, unless it is here.
+// inquire requests the visible entries, unless they are held already.
 func (c *contents) inquire() parts.Inquiry {
 	x := c.index()
 	if x == nil {

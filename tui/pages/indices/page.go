@@ -21,7 +21,7 @@ type Page struct {
 	selected string // the id of the selected index
 	split    parts.Split
 
-	contents *contents // of the selected index; nil if there is none
+	contents *contents // contents of the selected index; nil if there is none
 	opened   bool      // the contents fill the page
 }
 

@@ -19,7 +19,7 @@ type eventPane struct {
 	filter parts.Filter
 
 	seen    *runner.Looked // nil before the first answer
-	events  []runner.Event // that match
+	events  []runner.Event // matching events
 	matched string         // the filter that they match
 	list    render.List
 	top     int // the row of the screen with the titles of the table, as drawn last

@@ -18,12 +18,12 @@ type Page struct {
 	w, h   int
 
 	ref  inspect.Ref
-	last *inspect.Object // as seen last
+	last *inspect.Object // last known state of the object
 	gone bool
 	tab  parts.ObjectTab
 
 	handlers render.List
-	rows     int // of the table of handlers
+	rows     int // rows of the table of handlers
 	why      viewport.Model
 	yaml     *yamlPane
 	events   *eventPane
@@ -125,7 +125,7 @@ func (p *Page) Click(_, y int) (again bool) {
 // summaryRow is the line of the screen with the tabs.
 const summaryRow = 3
 
-// Summary draws the name, the state, what is next, and the tabs.
+// Summary draws the name, the state, the next step, and the tabs.
 func (p *Page) Summary(l *render.Line, short bool) {
 	if short {
 		return

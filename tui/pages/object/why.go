@@ -13,8 +13,8 @@ import (
 // whyLines is more than there is to say about any object.
 const whyLines = 400
 
-// drawWhy answers, from top to bottom: what goes on, what happened, what changed, which
-// handlers were called, which were not and why not, and what was before.
+// drawWhy answers, from top to bottom: the present activity, the last event, the changes, the called handlers, the
+// excluded handlers with the reasons, and the history.
 func (p *Page) drawWhy(b *render.Block) {
 	s := p.screen
 	all := s.Block(b.W, whyLines)

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// managedFields is the path of what is folded unless the user wants to see it.
+// managedFields is the path that is folded until the user unfolds it.
 const managedFields = "metadata/managedFields"
 
 // yamlPane shows an object as the cluster has it.
@@ -24,13 +24,13 @@ type yamlPane struct {
 
 	seen    *runner.Looked // nil before the first answer
 	doc     *explain.Document
-	folded  map[string]bool // by path
+	folded  map[string]bool // folded lines, by path
 	managed bool            // the managed fields are shown
 	wrap    bool            // long lines, instead of cutting them
 
 	rows    []int // the visible lines of the document
 	list    render.List
-	needle  string // that was searched for last
+	needle  string // last searched text
 	matches []int  // lines of the document
 	drawn   []drawnRow
 }
@@ -42,7 +42,7 @@ func newYAMLPane(s *parts.Screen, ref inspect.Ref) *yamlPane {
 	return &yamlPane{screen: s, ref: ref, search: parts.NewFilter(), doc: explain.NewDocument(nil), folded: map[string]bool{}}
 }
 
-// refresh takes over a new version, or what is searched for.
+// refresh applies a new version of the object, or a new search text.
 func (p *yamlPane) refresh() {
 	looked := p.screen.State.LookedAt(p.ref, runner.FacetObject)
 	if looked != nil && looked != p.seen && (looked.Loaded || p.seen == nil || !p.seen.Loaded) {
@@ -116,7 +116,7 @@ func (p *yamlPane) goTo(line int) {
 	}
 }
 
-// find collects the lines with what is searched for, and goes to the first one from the cursor on.
+// find collects the lines with the search text, and goes to the first match from the cursor on.
 func (p *yamlPane) find() {
 	p.matches = p.matches[:0]
 	if p.needle == "" {
@@ -175,7 +175,7 @@ func (p *yamlPane) next(d int) {
 	p.reveal(p.matches[((k+d)%n+n)%n])
 }
 
-// reveal unfolds what a line is in, and goes to it.
+// reveal unfolds the parents of a line, and goes to the line.
 func (p *yamlPane) reveal(line int) {
 	for i := range p.doc.Lines[:line] {
 		if l := &p.doc.Lines[i]; l.End > line && p.isFolded(i) {
@@ -187,7 +187,7 @@ func (p *yamlPane) reveal(line int) {
 	p.goTo(line)
 }
 
-// fold folds or unfolds what begins at the cursor, or folds what the cursor is in.
+// fold folds or unfolds the block that begins at the cursor, or folds the block around the cursor.
 func (p *yamlPane) fold() {
 	line := p.line()
 	for i := line; i >= 0 && i < len(p.doc.Lines); i-- {
@@ -215,7 +215,7 @@ func (p *yamlPane) toggleManaged() {
 	p.layOut()
 }
 
-// text returns what can be copied: the object, without managed fields that are hidden.
+// text returns the text to copy: the object, without hidden managed fields.
 func (p *yamlPane) text() string {
 	if p.seen == nil {
 		return ""
@@ -244,7 +244,7 @@ func (p *yamlPane) click(y int) (again bool) {
 
 func (p *yamlPane) move(d int) { p.list.Move(d, len(p.rows)) }
 
-// notice returns what is to be said above the text: an error, or how many matches there are.
+// notice returns the line above the text: an error, or the number of matches.
 func (p *yamlPane) notice() (tone explain.Tone, text string) {
 	switch {
 	case p.seen == nil || !p.seen.Loaded && p.seen.Error == "":

@@ -13,7 +13,7 @@ var keys = struct{ freeze, release key.Binding }{
 	release: parts.Key("x", "release"),
 }
 
-// freezeTime is how long a freeze from the workbench lasts, unless somebody ends it.
+// freezeTime is how long a freeze from the workbench lasts, unless it is ended earlier.
 const freezeTime = "10m"
 
 // Actions returns the actions of the page.

@@ -1,4 +1,4 @@
-// Package requests is the page with the operator's own requests to the API server: what the operator costs it.
+// Package requests is the page with the operator's own requests to the API server, and their cost.
 package requests
 
 import (
@@ -28,7 +28,7 @@ type Page struct {
 
 	all   *inspect.Requests // nil until the operator has answered
 	asked time.Time
-	err   error // of the last inquiry
+	err   error // error of the last inquiry
 
 	rows     []*inspect.RequestStats
 	list     render.List
@@ -36,7 +36,7 @@ type Page struct {
 	split    parts.Split
 }
 
-// kind identifies what is counted in one row.
+// kind identifies the requests of one row.
 type kind struct {
 	verb, resource string
 	code           int
@@ -246,7 +246,7 @@ func (p *Page) viewEmpty() string {
 	return b.String()
 }
 
-// drawDetail draws what is known about requests of one kind.
+// drawDetail draws the details of requests of one kind.
 func (p *Page) drawDetail(b *render.Block, r *inspect.RequestStats) {
 	if p.split.SideBySide {
 		b.End(b.Line().Skip(1).Put(explain.Title, r.Verb+" "+nameOf(r)))

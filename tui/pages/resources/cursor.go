@@ -13,8 +13,8 @@ func (p *Page) Selected() *inspect.Object {
 	return nil
 }
 
-// restoreCursor moves the cursor to the object that it was on. If that is gone, the cursor
-// stays on the row.
+// restoreCursor moves the cursor to the object that it was on. If the object was deleted, the cursor stays on the
+// row.
 func (p *Page) restoreCursor() {
 	if p.selected.Name == "" && len(p.rows) > 0 {
 		p.list.Cursor = 0

@@ -22,7 +22,7 @@ var groupNames = map[Group]string{NotGrouped: "not grouped", ByKind: "grouped by
 // row is an object, or the head of a group.
 type row struct {
 	object *inspect.Object
-	depth  int // in the tree of owners
+	depth  int // depth in the tree of owners
 	head   string
 }
 
@@ -48,7 +48,7 @@ func rowsByKind(rows []row, objects []*inspect.Object) []row {
 // tree is the objects by their owners.
 type tree struct {
 	rows     []row
-	children map[string][]*inspect.Object // by the UID of the owner
+	children map[string][]*inspect.Object // children by the UID of the owner
 	placed   map[*inspect.Object]bool
 }
 

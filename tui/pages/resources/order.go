@@ -47,7 +47,7 @@ func (o Order) column() int {
 	return nameColumn
 }
 
-// keyed is an object with what it is ordered by, which is determined once for each object.
+// keyed is an object with its sort key, which is computed once for each object.
 type keyed struct {
 	object *inspect.Object
 	none   bool // it has no key, and comes last in both directions

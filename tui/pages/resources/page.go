@@ -25,24 +25,24 @@ type Page struct {
 	searched string                // the filter that they are of
 	rows     []row
 	matched  int    // the number of objects among the rows
-	depth    int    // of the deepest row in the tree of owners
+	depth    int    // depth of the deepest row in the tree of owners
 	filtered string // the filter that the rows match
 	list     render.List
 	selected inspect.Ref // the cursor stays on the object, not on the row
-	split    parts.Split // as drawn last
+	split    parts.Split // split when last drawn
 }
 
-// Layout is what the user has chosen about the list.
+// Layout has the user's choices about the list.
 type Layout struct {
 	Order    Order `json:"order,omitempty"`
 	Reversed bool  `json:"reversed,omitempty"`
 	Group    Group `json:"group,omitempty"`
 }
 
-// Layout returns what the user has chosen.
+// Layout returns the user's choices.
 func (p *Page) Layout() Layout { return p.layout }
 
-// SetLayout restores what the user has chosen. Unknown orders and groups are those by default.
+// SetLayout restores the user's choices. Unknown orders and groups are replaced by the defaults.
 func (p *Page) SetLayout(l Layout) {
 	if _, known := orderNames[l.Order]; !known {
 		l.Order = ByName
@@ -128,7 +128,7 @@ func matches(o *inspect.Object, query parts.Query) bool {
 	return query.Matches(explain.WordOf(o).Text, strings.ToLower(o.Short+" "+o.Kind), o.Namespace, o.Name, handler, owner, explain.QualifiedName(o.Ref), o.Resource)
 }
 
-// Summary draws the counters, and the next retry or what is filtered.
+// Summary draws the counters, and the next retry or the filter.
 func (p *Page) Summary(l *render.Line, short bool) {
 	s := p.screen
 	all := len(s.State.Objects)
@@ -163,7 +163,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	l.Right(explain.Dim, count)
 }
 
-// answerNarrowed draws what is looked for, and how many objects match.
+// answerNarrowed draws the filter, and the number of matching objects.
 func (p *Page) answerNarrowed(l *render.Line, all int) {
 	of := fmt.Sprintf("%s of %s", explain.Thousands(p.matched), explain.Thousands(all))
 	what := p.screen.Line(l.Rest() - len(of) - 4)

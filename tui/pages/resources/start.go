@@ -10,8 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// viewStart draws what is shown while there are no objects: the progress of the start, or
-// what to do next.
+// viewStart draws the page without objects: the progress of the start, or the next step.
 func viewStart(s *parts.Screen, w, h int) string {
 	b := s.Block(w, h)
 	for range min(3, h/6) {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// accountControllers are those of service accounts, their tokens and their roles.
+// accountControllers are the controllers of service accounts, their tokens and their roles.
 var accountControllers = []controller{
 	{name: names.ServiceAccountTokenController, agent: "tokens-controller", build: buildTokens},
 	{

@@ -24,7 +24,7 @@ import (
 // mapperReset is how often the kinds that the server serves are read anew.
 const mapperReset = 30 * time.Second
 
-// environment is what the controllers share.
+// environment has the values that the controllers share.
 type environment struct {
 	clients           clientbuilder.SimpleControllerClientBuilder
 	informers         informers.SharedInformerFactory

@@ -42,7 +42,7 @@ func NewGarbageCollector(cfg *rest.Config) *GarbageCollector {
 	return &GarbageCollector{cfg: cfg, watched: make(chan struct{})}
 }
 
-// graph waits until the garbage collector runs, and returns what it knows of all objects.
+// graph waits until the garbage collector runs, and returns its graph of all objects.
 func (g *GarbageCollector) graph(ctx context.Context) (*garbagecollector.GraphBuilder, error) {
 	select {
 	case <-g.watched:

@@ -22,7 +22,7 @@ type controller struct {
 	// withoutNode is set if it must not run with the simulated node: it would evict the pods of a node that sends no
 	// heartbeats.
 	withoutNode bool
-	// build creates the controller and registers what it watches. It returns nil if the controller is not to run.
+	// build creates the controller and registers its watches. It returns nil if the controller is not to run.
 	build func(context.Context, *environment, kubernetes.Interface) (run, error)
 }
 

@@ -40,7 +40,7 @@ func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulat
 	return nil
 }
 
-// build prepares the controllers that run here. It registers what they watch, so it must be called before the informers
+// build prepares the controllers that run here. It registers their watches, so it must be called before the informers
 // start.
 func (e *environment) build(ctx context.Context, simulatedNode bool) ([]namedRun, error) {
 	var runs []namedRun
@@ -64,8 +64,8 @@ func (e *environment) build(ctx context.Context, simulatedNode bool) ([]namedRun
 	return runs, nil
 }
 
-// managerSettings returns the settings of a kube-controller-manager with our flags. Some of its defaults exist only as
-// those of flags.
+// managerSettings returns the settings of a kube-controller-manager with our flags. Some defaults exist only as
+// defaults of flags.
 func managerSettings(ctx context.Context, kubeconfig string, certs pki.Store) (*config.Config, error) {
 	o, err := options.NewKubeControllerManagerOptions()
 	if err != nil {

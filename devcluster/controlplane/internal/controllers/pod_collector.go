@@ -44,7 +44,7 @@ type podCollector struct {
 	// threshold is the number of finished pods that are kept; 0 keeps all.
 	threshold int
 	now       func() time.Time
-	missing   map[string]time.Time // when a node of a pod was first missing, by its name
+	missing   map[string]time.Time // time when a node of a pod was first missing, by its name
 }
 
 func newPodCollector(client kubernetes.Interface, pods informers.PodInformer, nodes informers.NodeInformer, threshold int) *podCollector {
@@ -126,8 +126,8 @@ func kept(p *corev1.Pod) int {
 	return 1
 }
 
-// unattended returns the pods whose deletion no kubelet completes: those without a node, and those of a node that is out
-// of service.
+// unattended returns the pods whose deletion no kubelet completes: pods without a node, and pods of a node that is
+// out of service.
 func unattended(pods []*corev1.Pod, nodes map[string]*corev1.Node) []*corev1.Pod {
 	var found []*corev1.Pod
 	for _, p := range pods {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// podControllers are those of nodes and of the pods on them.
+// podControllers are the controllers of nodes and of their pods.
 var podControllers = []controller{
 	{
 		name: names.PodGarbageCollectorController, agent: "pod-garbage-collector",

@@ -25,7 +25,7 @@ import (
 // quotaSync is how often the quotas look for new resources.
 const quotaSync = 30 * time.Second
 
-// policyControllers are those of namespaces, and of what is allowed in them.
+// policyControllers are the controllers of namespaces, of quotas, and of admission policies.
 var policyControllers = []controller{
 	{name: names.NamespaceController, agent: "namespace-controller", build: buildNamespaces},
 	{name: names.ResourceQuotaController, agent: "resourcequota-controller", build: buildQuotas},

@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// resourceControllers are those of devices that pods claim, and of the versions in which objects are stored.
+// resourceControllers are the controllers of devices that pods claim, and of storage versions.
 var resourceControllers = []controller{
 	{
 		name: names.ResourceClaimController, agent: "resource-claim-controller",

@@ -18,8 +18,8 @@ type namedRun struct {
 	run  run
 }
 
-// runAll runs controllers until the context is cancelled and all of them have returned. It logs controllers that return
-// before the cancellation, and those that have not returned for stopPeriod after it.
+// runAll runs controllers until the context is cancelled and all of them have returned. It logs controllers that
+// return before the cancellation, and controllers that still run stopPeriod after the cancellation.
 func runAll(ctx context.Context, controllers []namedRun) {
 	logger := klog.FromContext(ctx)
 	running, returned := sets.New[string](), make(chan string)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// serviceControllers are those of services and their endpoints.
+// serviceControllers are the controllers of services and their endpoints.
 var serviceControllers = []controller{
 	{
 		name: names.EndpointsController, agent: "endpoint-controller",

@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume/nfs"
 )
 
-// storageControllers are those of volumes and their claims.
+// storageControllers are the controllers of volumes and their claims.
 var storageControllers = []controller{
 	{
 		name: names.PersistentVolumeBinderController, agent: "persistent-volume-binder",

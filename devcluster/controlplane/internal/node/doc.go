@@ -1,5 +1,5 @@
-// Package node simulates a node of a cluster: it reports what the scheduler and the kubelet
-// would report about pods, without running containers.
+// Package node simulates a node of a cluster: it makes the scheduler's and the kubelet's changes to pods, without
+// running containers.
 //
 //   - It binds pods without a node to this one, unless they name another scheduler.
 //   - A bound pod becomes Running and Ready. If its restartPolicy is not Always, as in jobs,

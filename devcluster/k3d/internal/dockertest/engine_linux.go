@@ -18,8 +18,8 @@ import (
 // startTimeout bounds the start and the stop of the engine.
 const startTimeout = time.Minute
 
-// Engine is a Docker engine whose files, processes and networks are those of this process alone: it
-// must run in namespaces of its own, which hack/e2e-k3d creates.
+// Engine is a Docker engine whose files, processes and networks belong to this process alone. The process must run in
+// separate Linux namespaces, which hack/e2e-k3d creates.
 type Engine struct {
 	dir     string
 	runtime string
@@ -84,7 +84,7 @@ func (e *Engine) Start() error {
 	}
 	e.exited = make(chan struct{})
 	go func() {
-		_ = e.cmd.Wait() // its log tells the reason
+		_ = e.cmd.Wait() // the engine's log has the reason
 		close(e.exited)
 	}()
 	api, err := client.NewClientWithOpts(client.WithHost("unix://" + e.Socket()))
@@ -141,7 +141,7 @@ func (e *Engine) Freeze() error {
 	}
 }
 
-// Thaw lets the engine go on.
+// Thaw resumes the engine.
 func (e *Engine) Thaw() error { return e.cmd.Process.Signal(syscall.SIGCONT) }
 
 // lastLog returns the last lines of the engine's log.

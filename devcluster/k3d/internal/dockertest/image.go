@@ -21,8 +21,8 @@ import (
 // "-> target" for a symbolic link.
 type Rootfs map[string]string
 
-// NodeRootfs returns the content of an image that k3d can start as a node. The programs are those
-// of the package k3s, of the embedded control plane, and kopf, which runs in the pods of relays.
+// NodeRootfs returns the content of an image that k3d can start as a node. The programs are the package k3s, the
+// embedded control plane, and kopf, which runs in the pods of relays.
 func NodeRootfs(k3s, controlplane, kopf string) (Rootfs, error) {
 	root := Rootfs{"bin/k3s": k3s, "bin/kubectl": "-> k3s", "bin/ctr": "-> k3s", "bin/controlplane": controlplane, "bin/kopf": kopf}
 	busybox, err := exec.LookPath("busybox")

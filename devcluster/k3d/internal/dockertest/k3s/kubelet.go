@@ -32,7 +32,7 @@ const (
 	simulatedNode = "simulated-node"
 	// kubeletPort is where the API server looks for the kubelet of a node that does not name a port.
 	kubeletPort = "10250"
-	// sessionLabel marks the pods that really run, which are those of relays.
+	// sessionLabel marks the pods that really run, which are the pods of relays.
 	sessionLabel = "kopf.dev/session"
 	// podsInterval is how often the kubelet looks for changes.
 	podsInterval = 100 * time.Millisecond
@@ -50,9 +50,9 @@ var (
 // their services reachable, as the kubelet and kube-proxy of K3s do. It has one network for all pods.
 type kubelet struct {
 	client    dynamic.Interface
-	address   string                  // of this container
-	processes map[string]*exec.Cmd    // by the UID of the pod
-	listeners map[string]net.Listener // by the UID of the service
+	address   string                  // address of this container
+	processes map[string]*exec.Cmd    // processes by the UID of the pod
+	listeners map[string]net.Listener // listeners by the UID of the service
 }
 
 // startKubelet returns when the API server can reach the kubelet. The kubelet ends with the process.
@@ -108,7 +108,7 @@ func ownAddress() (string, error) {
 	return "", fmt.Errorf("this container has no address besides %v", interfaces)
 }
 
-// nameNode lets the API server find the node by its name.
+// nameNode makes the node's name resolvable for the API server.
 func nameNode() error {
 	hosts, err := os.OpenFile("/etc/hosts", os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -162,8 +162,8 @@ func (k *kubelet) run() {
 	}
 }
 
-// addressNode gives the node the address of this container, as the nodes of K3s have it, after the control plane
-// has given it another one.
+// addressNode sets the node's address to the address of this container, as K3s does, after the control plane has set
+// a different one.
 func (k *kubelet) addressNode() error {
 	node, err := k.client.Resource(nodesResource).Get(context.Background(), simulatedNode, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
