@@ -39,7 +39,7 @@ func describe(a *inspect.Alarm) Alarm {
 	case inspect.AlarmForbidden:
 		return Alarm{Err, "✗ not permitted: " + a.Verb + " " + a.Resource, a.Message}
 	case inspect.AlarmMemory:
-		return Alarm{Warn, fmt.Sprintf("! memory grows: %d → %d MB, and the objects do not", a.Was>>20, a.Is>>20), "look for what handlers keep"}
+		return Alarm{Warn, fmt.Sprintf("! memory grows: %d → %d MB, and the objects do not", a.Was>>20, a.Is>>20), "look for values that handlers keep"}
 	case inspect.AlarmGoroutines:
 		return Alarm{Warn, fmt.Sprintf("! goroutines grow: %s → %s, and the objects do not", Thousands(int(a.Was)), Thousands(int(a.Is))), "look for goroutines that never end"}
 	}

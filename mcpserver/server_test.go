@@ -120,7 +120,7 @@ func TestServer_AnswersAboutObjects(t *testing.T) {
 		{"objects", map[string]any{"limit": 1}, []string{`"total":2`}, false},
 		{"object", map[string]any{"kind": "kex", "name": "a", "namespace": "one"}, []string{`"resourceVersion":"7"`}, false},
 		{"why", map[string]any{"kind": "kex", "name": "a"}, []string{"several objects are named kex/a; name the namespace: one, two"}, true},
-		{"why", map[string]any{"kind": "kex", "name": "b"}, []string{"the operator has not seen kex/b"}, true},
+		{"why", map[string]any{"kind": "kex", "name": "b"}, []string{"the operator does not know kex/b"}, true},
 		{"why", map[string]any{"kind": "kex", "name": "a", "namespace": "two"}, []string{"No handler matches", `"state":"filtered"`}, false},
 		{"why_not", map[string]any{"kind": "kex", "name": "a", "namespace": "two", "handler": "gold"}, []string{`"path":"tier"`, `"wants":"gold"`}, false},
 		{"why_not", map[string]any{"kind": "kex", "name": "a", "namespace": "two", "handler": "other"}, []string{"handler other is for pods"}, true},

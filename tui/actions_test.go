@@ -160,7 +160,7 @@ func TestPausedObject_IsNotRetriedUntilItIsLetGo(t *testing.T) {
 			}
 		}
 	}).sees("Paused: held in the workbench").seesNot("in 12s").sees("held: the object is paused")
-	u.press("r").sees("web-cache is paused: H lets it go")
+	u.press("r").sees("web-cache is paused: H resumes it")
 	u.press("esc", "enter").sees("held").seesNot("in 12s")
 }
 

@@ -205,7 +205,7 @@ func (a *app) askAfterRefusal(msg savedMsg) {
 	}
 	text := render.Wrap(msg.err.Error(), max(20, min(68, a.screen.Width-8)), 6)
 	if conflict, ok := errors.AsType[*runner.ConflictError](msg.err); ok {
-		title = "Somebody else has changed the same (409 conflict)"
+		title = "Another client has changed the same fields (409 conflict)"
 		text = nil
 		for _, f := range conflict.Fields {
 			text = append(text, f.Path, "  yours   "+f.Yours, "  theirs  "+f.Theirs)

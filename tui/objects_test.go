@@ -461,7 +461,7 @@ func TestDelete_AsksAndNamesWhatFollows(t *testing.T) {
 	u.press("k", "k", "D").sees("old-logs is being deleted already").expectCalls("delete web-cache")
 
 	u.source.objects.owned, u.source.objects.ownedBy = nil, errors.New("secrets: 403 forbidden")
-	u.press("g", "D").sees("It may own objects that cannot be looked for").sees("secrets: 403 forbidden").press("esc")
+	u.press("g", "D").sees("It may own objects that cannot be listed").sees("secrets: 403 forbidden").press("esc")
 
 	crashed := start(t, "crashed", 80, 24).press("D").sees("The deletion waits for the operator, which does not act now: crashed.").press("esc")
 	crashed.expectCalls()

@@ -25,7 +25,7 @@ func measureRun(ctx context.Context, l *environment) ([]row, error) {
 	}
 	return []row{
 		times("kopf run, new cluster: command → handled object", 4*time.Second, handled),
-		{what: "… → the command has ended, the cluster is gone", measured: fmt.Sprintf("%.2f s", quantile(ended, 0.5).Seconds())},
+		{what: "… → the command has ended, the cluster has stopped", measured: fmt.Sprintf("%.2f s", quantile(ended, 0.5).Seconds())},
 	}, nil
 }
 

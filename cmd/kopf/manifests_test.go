@@ -197,7 +197,7 @@ func TestE2E_AsDeployedTellsMissingPermission(t *testing.T) {
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
 	}
-	want := `the deployed operator must not list secrets in the namespace default: its roles have no rule for that; add this option to the handler that does it: kopf.Uses(kopf.Resource("v1", "secrets"), "list")`
+	want := `the deployed operator must not list secrets in the namespace default: its roles have no rule for that; add this option to the handler that sends the request: kopf.Uses(kopf.Resource("v1", "secrets"), "list")`
 	report := []string{
 		"kopf: add these options to the handlers that send the requests, for kopf manifests to write the rules:\n\n",
 		"    kopf.Uses(kopf.Resource(\"v1\", \"pods\"), \"create\")\n    kopf.Uses(kopf.Resource(\"v1\", \"secrets\"), \"list\")\n",

@@ -87,7 +87,7 @@ func (d Denial) Explain(operators []inspect.Description) string {
 		return fmt.Sprintf("the deployed operator must not %s: its roles lack a rule that kopf manifests writes for %s%s; apply the manifests again, or serve the namespace",
 			d, strings.Join(append([]string{p.Purpose}, p.Handlers...), ", "), only)
 	}
-	return fmt.Sprintf("the deployed operator must not %s: its roles have no rule for that; add this option to the handler that does it: kopf.Uses(%s, %q)",
+	return fmt.Sprintf("the deployed operator must not %s: its roles have no rule for that; add this option to the handler that sends the request: kopf.Uses(%s, %q)",
 		d, selector(d.Group, d.Resource), d.Verb)
 }
 

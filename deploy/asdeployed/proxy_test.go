@@ -192,7 +192,7 @@ func TestDenial_ExplainNamesRuleOrOption(t *testing.T) {
 		want   string
 	}{
 		{Denial{Verb: "watch", Group: "kopf.dev", Resource: "kopfexamples"}, "watch kopfexamples.kopf.dev in the whole cluster: its roles lack a rule that kopf manifests writes for the handled objects, create (x.go:1)"},
-		{Denial{Verb: "delete", Group: "kopf.dev", Resource: "kopfexamples", Namespace: "one"}, `in the namespace one: its roles have no rule for that; add this option to the handler that does it: kopf.Uses(kopf.Resource("kopf.dev", "kopfexamples"), "delete")`},
+		{Denial{Verb: "delete", Group: "kopf.dev", Resource: "kopfexamples", Namespace: "one"}, `in the namespace one: its roles have no rule for that; add this option to the handler that sends the request: kopf.Uses(kopf.Resource("kopf.dev", "kopfexamples"), "delete")`},
 		{Denial{Verb: "get", Resource: "pods/log", Namespace: "one"}, `kopf.Uses(kopf.Resource("v1", "pods/log"), "get")`},
 		{Denial{Verb: "patch", Group: "apps", Resource: "deployments/scale"}, "patch deployments.apps/scale in the whole cluster"},
 		{Denial{Verb: "get", Path: "/metrics"}, "get /metrics"},

@@ -144,7 +144,7 @@ func (m *Manifests) check() error {
 	case o.Replicas < 1:
 		return fmt.Errorf("write manifests: %d replicas: want at least 1", o.Replicas)
 	case o.Replicas > 1 && !m.leases:
-		return fmt.Errorf("write manifests: %d replicas would handle each object %d times: let them share a lease, by --leader-elect or --shards", o.Replicas, o.Replicas)
+		return fmt.Errorf("write manifests: %d replicas would handle each object %d times: make them share a lease, by --leader-elect or --shards", o.Replicas, o.Replicas)
 	case m.webhooks == "" && o.Certificate != "":
 		return errors.New("write manifests: there is a certificate, but the operator has no admission handlers")
 	case m.webhooks == "" || o.Image == "":

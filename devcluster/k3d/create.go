@@ -239,7 +239,7 @@ func (b *Backend) rollBack(ctx context.Context, e *engine, name string) error {
 		return nil
 	}
 	if err := b.clean(ctx, e, name); err != nil {
-		return fmt.Errorf("delete what is left: %w", err)
+		return fmt.Errorf("delete the leftovers: %w", err)
 	}
 	return b.forget(name)
 }

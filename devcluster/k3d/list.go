@@ -93,7 +93,7 @@ func (b *Backend) Sweep(ctx context.Context) error {
 	defer func() { _ = e.close() }() // nothing was buffered
 	for _, r := range records {
 		if err := b.sweep(ctx, e, r.Name); err != nil {
-			return e.explain(ctx, fault.ErrEngine, "delete what is left of the cluster "+r.Name, r, err)
+			return e.explain(ctx, fault.ErrEngine, "delete the leftovers of the cluster "+r.Name, r, err)
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ func (e *engine) startLibrary(ctx context.Context, r *record) error {
 
 func notFound(name string) error {
 	return &fault.Error{
-		Kind: fault.ErrNotFound, Message: fmt.Sprintf("there is no cluster %q any more", name),
+		Kind: fault.ErrNotFound, Message: fmt.Sprintf("the cluster %q no longer exists", name),
 		Next: "create it with: kopf cluster create " + name,
 	}
 }

@@ -81,7 +81,7 @@ func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 		return "the operator is paused " + reason
 	}
 	if explain.IsPaused(o) {
-		return o.Name + " is paused: H lets it go"
+		return o.Name + " is paused: H resumes it"
 	}
 	for i := range o.Handlers {
 		h := &o.Handlers[i]

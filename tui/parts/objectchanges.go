@@ -142,7 +142,7 @@ func askFinalizer(s *Screen, o *inspect.Object) *Question {
 	ref, finalizer := o.Ref, s.State.Finalizer()
 	text := []string{"  " + finalizer, "The object is deleted at once, unless others have finalizers on it."}
 	if will, may := s.State.HandlersOn(o, inspect.ReasonDelete, inspect.KindDelete); len(will)+len(may) > 0 {
-		text = append(text, s.State.ShortNames(append(will, may...))+" will not finish: what it cleans up may stay.")
+		text = append(text, s.State.ShortNames(append(will, may...))+" will not finish: its cleanup may be incomplete.")
 	}
 	return &Question{
 		Title: "Remove our finalizer from " + o.Name + "?",
@@ -213,7 +213,7 @@ func SetOwned(q *Question, owned []string, err error) {
 		text = append(text, "  "+name)
 	}
 	if err != nil {
-		text = append(text, "It may own objects that cannot be looked for:", "  "+err.Error())
+		text = append(text, "It may own objects that cannot be listed:", "  "+err.Error())
 	}
 	q.Text = text
 }

@@ -31,7 +31,7 @@ type entry struct {
 	Error     string    `json:"error,omitempty"`
 	File      string    `json:"file,omitempty"`
 	Line      int       `json:"line,omitempty"`
-	Stack     []string  `json:"stack,omitempty"` // of a panic
+	Stack     []string  `json:"stack,omitempty"` // stack of a panic
 
 	tone      explain.Tone
 	urgent    bool // needs the user: written even if quiet

@@ -5,7 +5,7 @@ import "time"
 // The steps on the way to a program, in order.
 const (
 	StepWait     = "wait"
-	StepFetch    = "fetch" // of the built program
+	StepFetch    = "fetch" // download of the built program
 	StepDownload = "download"
 	StepCompile  = "compile"
 	StepLink     = "link"

@@ -163,7 +163,7 @@ func Sweep(root string) error {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
-			return fmt.Errorf("delete what an interrupted command has left: %w", err)
+			return fmt.Errorf("delete the leftovers of an interrupted command: %w", err)
 		}
 	}
 	return nil

@@ -138,7 +138,7 @@ func (p *Page) drawDetail(b *render.Block, h *inspect.Handler) {
 		b.Prose(explain.Warn, "! "+sentence+".", 2)
 	}
 	if p.screen.State.Runs(h) == 0 {
-		b.Prose(explain.Dim, "Never ran: nothing that it waits for has happened since the start. enter lists its objects, each with what kept it out.", 3)
+		b.Prose(explain.Dim, "Never ran: no matching event has happened since the start. enter lists its objects, each with the filter that excludes it.", 3)
 	}
 	p.drawPreview(b)
 }

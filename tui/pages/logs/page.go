@@ -73,7 +73,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 // View draws the page.
 func (p *Page) View() string {
 	b := p.screen.Block(p.w, p.h)
-	p.log.Draw(b, "nothing has been logged yet; what handlers log, and what the program prints, comes here")
+	p.log.Draw(b, "nothing has been logged yet; lines of handlers, and the program's output, appear here")
 	return b.String()
 }
 

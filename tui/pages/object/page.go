@@ -147,7 +147,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		typed = 18
 	}
 	if l.Rest()-tabsWidth-render.Width(state)-typed < 12 {
-		state = "" // the name tells more
+		state = "" // the name is more important
 	}
 	name := render.CutMiddle(render.Clean(explain.QualifiedName(o.Ref)), l.Rest()-tabsWidth-render.Width(state)-typed-3)
 	if l.Put(explain.Title, name).Skip(2); state != "" {
@@ -189,7 +189,7 @@ func (p *Page) summarizeNext(l *render.Line) {
 func (p *Page) View() string {
 	b := p.screen.Block(p.w, p.h)
 	if p.gone {
-		sentence := "This object is gone; this is its last known state. esc goes back."
+		sentence := "This object was deleted; this is its last known state. esc goes back."
 		if explain.GoneWord(p.screen.State.State, p.ref).Tone == explain.OK {
 			sentence = "This object was deleted; this is its last known state. esc goes back."
 		}

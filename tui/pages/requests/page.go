@@ -288,7 +288,7 @@ func meaningOf(r *inspect.RequestStats) string {
 	case r.Verb == "list":
 		return "all objects, before a stream of changes"
 	case r.Verb == "patch" && sub == "status":
-		return "results and what handlers write into the status"
+		return "results and the handlers' own writes to the status"
 	case r.Verb == "patch":
 		return "changes by handlers, and the operator's own records on objects"
 	}

@@ -42,7 +42,7 @@ func (p *Page) drawWayIn(b *render.Block) {
 	case way.Phase == runner.WebhooksFailed:
 		b.End(l.Put(explain.Err, "✗ there is none"))
 		b.Prose(explain.Err, firstLine(way.Error), 5)
-		b.Prose(explain.Dim, "R tries again, after you have changed what is in the way. Other ways are flags of this command: see --webhook.", 2)
+		b.Prose(explain.Dim, "R tries again, after you have removed the obstacle. Other tunnels are flags of this command: see --webhook.", 2)
 		return
 	case way.Phase == runner.WebhooksOpening:
 		b.End(l.Put(explain.Busy, "▸ being opened and checked"))
