@@ -23,29 +23,28 @@ type Widget struct {
 }
 
 type WidgetSpec struct {
-	Shared    `json:",inline"`
-	Required  int64                        `json:"required"`
-	Optional  string                       `json:"optional,omitempty"`
-	Zero      int                          `json:"zero,omitzero"`
-	Pointer   *int32                       `json:"pointer,omitempty"`
-	Strategy  Strategy                     `json:"strategy"`
-	EmptyDir  *Strategy                    `json:"emptyDir,omitempty"`
-	List      []string                     `json:"list"`
-	Items     []Strategy                   `json:"items,omitempty"`
-	Bytes     []byte                       `json:"bytes,omitempty"`
-	Limits    map[string]resource.Quantity `json:"limits,omitempty"`
-	Divisor   resource.Quantity            `json:"divisor,omitempty"`
-	Port      intstr.IntOrString           `json:"port,omitempty"`
-	Selector  *metav1.LabelSelector        `json:"selector"`
-	Template  Template                     `json:"template"`
-	Since     metav1.Time                  `json:"since,omitempty"`
-	Raw       runtime.RawExtension         `json:"raw,omitempty"`
-	Any       any                          `json:"any,omitempty"`
-	ByNumber  map[int]string               `json:"byNumber,omitempty"`
-	Ratio     float64                      `json:"ratio,omitempty"`
-	Quoted    Quoted                       `json:"quoted,omitempty"`
-	Hidden    string                       `json:"-"`
-	invisible string
+	Shared   `json:",inline"`
+	Required int64                        `json:"required"`
+	Optional string                       `json:"optional,omitempty"`
+	Zero     int                          `json:"zero,omitzero"`
+	Pointer  *int32                       `json:"pointer,omitempty"`
+	Strategy Strategy                     `json:"strategy"`
+	EmptyDir *Strategy                    `json:"emptyDir,omitempty"`
+	List     []string                     `json:"list"`
+	Items    []Strategy                   `json:"items,omitempty"`
+	Bytes    []byte                       `json:"bytes,omitempty"`
+	Limits   map[string]resource.Quantity `json:"limits,omitempty"`
+	Divisor  resource.Quantity            `json:"divisor,omitempty"`
+	Port     intstr.IntOrString           `json:"port,omitempty"`
+	Selector *metav1.LabelSelector        `json:"selector"`
+	Template Template                     `json:"template"`
+	Since    metav1.Time                  `json:"since,omitempty"`
+	Raw      runtime.RawExtension         `json:"raw,omitempty"`
+	Any      any                          `json:"any,omitempty"`
+	ByNumber map[int]string               `json:"byNumber,omitempty"`
+	Ratio    float64                      `json:"ratio,omitempty"`
+	Quoted   Quoted                       `json:"quoted,omitempty"`
+	Hidden   string                       `json:"-"`
 }
 
 type Shared struct {

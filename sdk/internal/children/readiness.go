@@ -98,14 +98,7 @@ func (r *reader) hasNoStatus() bool {
 // field returns the text of a field within a text, or nil.
 func field(text []byte, path ...string) []byte {
 	for _, key := range path {
-		var found []byte
-		for k, value := range object.Members(text) {
-			if k == key {
-				found = value
-				break
-			}
-		}
-		text = found
+		text = object.Member(text, key)
 	}
 	return text
 }

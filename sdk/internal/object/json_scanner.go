@@ -244,6 +244,16 @@ func Members(text []byte) iter.Seq2[string, []byte] {
 	}
 }
 
+// Member returns the text of a member of an object; nil if it is absent.
+func Member(text []byte, name string) []byte {
+	for m := membersOf(text); m.next(); {
+		if string(m.key) == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
 // Items iterates over the texts of the items of a list. It ends early at a syntax error.
 func Items(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {

@@ -50,16 +50,7 @@ func (o *Object) Tree() (map[string]any, error) {
 
 // Member returns the text of a top-level member, such as "status"; nil if it is absent. It is
 // cheaper than [Object.Tree].
-func (o *Object) Member(name string) []byte { return memberOf(o.Raw, name) }
-
-func memberOf(text []byte, name string) []byte {
-	for m := membersOf(text); m.next(); {
-		if string(m.key) == name {
-			return m.value
-		}
-	}
-	return nil
-}
+func (o *Object) Member(name string) []byte { return Member(o.Raw, name) }
 
 // DropTree drops the decoded tree, so that the object takes no more memory than its text. It reports whether there was one.
 func (o *Object) DropTree() bool { return o.tree.Swap(nil) != nil }

@@ -98,7 +98,7 @@ func (o *Object) Barrier(p Path) (Path, any, error) {
 			}
 			return p[:i], v, nil
 		}
-		if text = memberOf(text, mapKey(key)); len(text) == 0 {
+		if text = Member(text, mapKey(key)); len(text) == 0 {
 			return nil, nil, nil
 		}
 	}

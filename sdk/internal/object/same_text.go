@@ -18,7 +18,7 @@ func (o *Object) SameBut(other *Object, annotation func(key string) bool) bool {
 	mine, theirs := o.Member("metadata"), other.Member("metadata")
 	return sameMembers(o.Raw, other.Raw, topLevel) &&
 		sameMembers(mine, theirs, volatile) &&
-		sameMembers(memberOf(mine, "annotations"), memberOf(theirs, "annotations"), func(key []byte) bool { return annotation(keyText(key)) })
+		sameMembers(Member(mine, "annotations"), Member(theirs, "annotations"), func(key []byte) bool { return annotation(keyText(key)) })
 }
 
 // sameMembers compares two objects member by member, in the order of their texts. An
