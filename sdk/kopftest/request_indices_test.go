@@ -40,7 +40,7 @@ func TestWithIndices_ObjectWithoutIndexFailsTest(t *testing.T) {
 	kopf.NewIndex(r, widgets, func(context.Context, *kopf.IndexRequest[sized]) (map[int]string, error) { return nil, nil }, kopf.ID("i"))
 	for object, want := range map[string]string{
 		"{apiVersion: v1, kind: Pod, metadata: {name: pod}}": "object 1 of the indices is a Pod: no index is for pods.v1",
-		"metadata: {name: x}":                                "object 1 of the indices has no kind",
+		"metadata: {name: x}":                                "cannot find the index of object 1: the object has no kind",
 	} {
 		failure := failureOf(t, func(d testing.TB) { WithIndices(d.Context(), d, r, object) })
 		wantAll(t, failure, want)
