@@ -101,14 +101,15 @@ func entryOf(t *testing.T, set *fieldpath.Set) tree {
 	return fieldsOfEntry(t, string(text))
 }
 
-// ambiguous reports whether nothing but an item of a map list is left of it: fieldsV1 has the same text for an atomic item,
-// such as an owner reference. The API server never takes the keys of an item without the item.
+// ambiguous reports whether an entry still has the parent of a taken field, and nothing within it: fieldsV1 has the same text
+// for an atomic value. This concerns maps without a schema, and items of map lists, of which the API server never takes the
+// keys without the item.
 func ambiguous(rest *fieldpath.Set, taken fieldpath.Path) bool {
-	item := taken[:len(taken)-1]
-	if len(item) == 0 || item[len(item)-1].Key == nil || !rest.Has(item) {
+	parent := taken[:len(taken)-1]
+	if len(parent) == 0 || !rest.Has(parent) {
 		return false
 	}
 	alone := true
-	rest.Iterate(func(p fieldpath.Path) { alone = alone && !within(p, item) })
+	rest.Iterate(func(p fieldpath.Path) { alone = alone && !within(p, parent) })
 	return alone
 }

@@ -88,7 +88,7 @@ func TestUncovered_NamesFieldsThatEntryLacks(t *testing.T) {
 
 func TestUncovered_SurvivesMalformedFields(t *testing.T) {
 	desired := fromYAML(t, `{spec: {list: [{name: a}], x: 1}}`)
-	for _, text := range []string{`{"f:spec":1}`, `{"f:spec":{"f:list":{"k:x":{}}}}`, `{"f:spec":{"f:list":{"k:[1]":{},"v:":{}}}}`, `{"":{}}`} {
+	for _, text := range []string{`{"f:spec":1}`, `{"f:spec":{"f:list":{"k:x":{}}}}`, `{"f:spec":{"f:list":{"k:[1]":{},"v:":{}}}}`, `{"":{}}`, `{"f:spec":{"f:list":{"k:{\"name\":{}}":{}}}}`} {
 		if got := texts(cover(fieldsOfEntry(t, text), desired).missing); len(got) == 0 {
 			t.Errorf("%s covers everything", text)
 		}

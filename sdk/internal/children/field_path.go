@@ -2,6 +2,7 @@ package children
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -93,7 +94,7 @@ func matches(item any, keys map[string]any, exact bool) bool {
 		return false
 	}
 	for key, want := range keys {
-		if got, found := m[key]; found && got != want || !found && exact {
+		if got, found := m[key]; found && !reflect.DeepEqual(got, want) || !found && exact {
 			return false
 		}
 	}
@@ -107,7 +108,7 @@ func equalText(v any, text string) bool {
 		return false
 	}
 	same, err := canonical(decoded)
-	return err == nil && object.Equal(v, same)
+	return err == nil && reflect.DeepEqual(v, same)
 }
 
 // nameOfItem names an item of a map list by the values of its keys, in the order of the keys.
