@@ -8,6 +8,7 @@ import (
 
 // TestWorkbench_AttachmentShowsYAMLAndEvents looks into an operator that another process runs, in a terminal.
 func TestWorkbench_AttachmentShowsYAMLAndEvents(t *testing.T) {
+	t.Parallel()
 	state := shortDir(t)
 	address := "unix:" + filepath.Join(state, "i")
 	operator, _, _ := withCluster(t, state, "run", "./failing", "--apply", "failing/object.yaml", "--inspect="+address)

@@ -14,6 +14,7 @@ import (
 
 // TestE2E_CRD develops an operator whose definition is made from its type.
 func TestE2E_CRD(t *testing.T) {
+	t.Parallel()
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,7 @@ func shortDir(t *testing.T) string {
 }
 
 func TestE2E_RunUntilSettled(t *testing.T) {
+	t.Parallel()
 	state := shortDir(t)
 	cmd, stdout, stderr := withCluster(t, state, "run", example, "--apply", example, "--until=settled", "-v")
 	if got := code(t, cmd.Run()); got != 0 {
@@ -64,6 +65,7 @@ func TestE2E_RunUntilSettled(t *testing.T) {
 }
 
 func TestE2E_PermanentFailureListsHandlers(t *testing.T) {
+	t.Parallel()
 	report := filepath.Join(t.TempDir(), "report.xml")
 	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./failing", "--apply", "failing/object.yaml", "--until=settled", "-q", "--report="+report)
 	if got := code(t, cmd.Run()); got != 1 {
@@ -102,6 +104,7 @@ func TestE2E_SecondRunReportsFailureOfTheFirst(t *testing.T) {
 }
 
 func TestE2E_TimeoutNamesAttemptAndRetry(t *testing.T) {
+	t.Parallel()
 	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./retrying", "--apply", "retrying", "--until=settled", "--timeout=20s", "-q") // it is tried before that
 	if got := code(t, cmd.Run()); got != 1 {
 		t.Errorf("%d, %s", got, stdout)
@@ -115,6 +118,7 @@ func TestE2E_TimeoutNamesAttemptAndRetry(t *testing.T) {
 }
 
 func TestE2E_DevInPipeEndsWhenSettled(t *testing.T) {
+	t.Parallel()
 	state := shortDir(t)
 	cmd, stdout, stderr := withCluster(t, state, "dev", example, "--apply", example, "--until=settled")
 	if got := code(t, cmd.Run()); got != 0 || stderr.String() != "" {
@@ -129,6 +133,7 @@ func TestE2E_DevInPipeEndsWhenSettled(t *testing.T) {
 }
 
 func TestE2E_DevInPipeSaysThatAllIsSettled(t *testing.T) {
+	t.Parallel()
 	cmd, _, _ := withCluster(t, shortDir(t), "dev", example, "--apply", example)
 	out, said := outputFile(t)
 	cmd.Stdout, cmd.Stderr = out, out
@@ -142,6 +147,7 @@ func TestE2E_DevInPipeSaysThatAllIsSettled(t *testing.T) {
 }
 
 func TestE2E_KilledDevLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("finding processes needs /proc; run this test on Linux")
 	}
@@ -166,6 +172,7 @@ func TestE2E_KilledDevLeavesNoProcess(t *testing.T) {
 }
 
 func TestE2E_InterruptDuringClusterStartLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	state := shortDir(t)
 	cmd, _, stderr := withCluster(t, state, "run", example, "-q")
 	if err := cmd.Start(); err != nil {

@@ -69,6 +69,7 @@ func (p *project) willEdit(script string) {
 // TestWorkbench_FirstHour does what a new user does in the first hour with an operator: in a terminal, with a real operator
 // and a real control plane.
 func TestWorkbench_FirstHour(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	term := p.dev()
 
@@ -140,6 +141,7 @@ const failsWithoutRoom = `	if _, err := os.Stat(os.Getenv("ROOM")); err != nil {
 
 // TestWorkbench_StuckFinalizerIsRescued deletes an object whose handler of deletions never succeeds.
 func TestWorkbench_StuckFinalizerIsRescued(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	p.replaces(`	"fmt"`, "	\"fmt\"\n	\"time\"",
 		"	kopf.OnCreate(r, objects, create)\n", "	kopf.OnCreate(r, objects, create)\n	kopf.OnDelete(r, objects, release)\n",
@@ -171,6 +173,7 @@ const neverReleases = `func release(context.Context, *kopf.Change[kopf.Object]) 
 
 // TestWorkbench_KilledControlPlaneRecovers kills the control plane beneath the workbench.
 func TestWorkbench_KilledControlPlaneRecovers(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("finding processes needs /proc; run this test on Linux")
 	}

@@ -141,6 +141,7 @@ func withoutFlags(t *testing.T, cluster *kopftest.Cluster, words ...string) stri
 }
 
 func TestDev_HasPriorityOfDevelopmentInClusterOfItsOwn(t *testing.T) {
+	t.Parallel()
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
 	if err != nil {
 		t.Fatal(err)

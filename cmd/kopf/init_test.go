@@ -87,6 +87,7 @@ func TestInit_ModuleBuildsWithTypesOfKubernetes(t *testing.T) {
 
 // TestE2E_InitRunsAndPassesItsTests does what kopf init tells the user to do next.
 func TestE2E_InitRunsAndPassesItsTests(t *testing.T) {
+	t.Parallel()
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -86,6 +86,7 @@ func (a *assistant) settle() mcpserver.Settled {
 
 // TestE2E_MCP develops an operator as a program would: it handles objects, breaks the build, crashes, and recovers.
 func TestE2E_MCP(t *testing.T) {
+	t.Parallel()
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
 	if err != nil {
 		t.Fatal(err)

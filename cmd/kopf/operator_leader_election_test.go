@@ -10,6 +10,7 @@ import (
 )
 
 func TestE2E_LeaderElectionOfPackageWithElector(t *testing.T) {
+	t.Parallel()
 	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./electing", "--leader-elect", "--lease=default/electing",
 		"--apply", "electing/object.yaml", "--until=settled")
 	if got := code(t, cmd.Run()); got != 0 || !strings.Contains(stderr.String(), "Elected: this replica handles the objects") {
@@ -21,6 +22,7 @@ func TestE2E_LeaderElectionOfPackageWithElector(t *testing.T) {
 }
 
 func TestE2E_LeaderElectionWithoutElectorNamesLineToAdd(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"run", "dev"} {
 		cmd, stdout, stderr := withCluster(t, shortDir(t), command, "./failing", "--leader-elect", "--lease=default/failing", "--until=settled")
 		got := code(t, cmd.Run())

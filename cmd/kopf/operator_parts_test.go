@@ -6,6 +6,7 @@ import (
 )
 
 func TestE2E_ObjectThatTheOperatorDeniesFailsTheRun(t *testing.T) {
+	t.Parallel()
 	for _, sub := range []string{"run", "dev"} {
 		cmd, stdout, stderr := withCluster(t, shortDir(t), sub, "./denying", "--apply", "denying", "--until=settled")
 		if got := code(t, cmd.Run()); got != 1 || !strings.Contains(stderr.String(), "denying/big.yaml:1: ConfigMap big: ") || !strings.Contains(stderr.String(), "it is too big") {
@@ -15,6 +16,7 @@ func TestE2E_ObjectThatTheOperatorDeniesFailsTheRun(t *testing.T) {
 }
 
 func TestE2E_ObjectThatTheOperatorAcceptsIsSettled(t *testing.T) {
+	t.Parallel()
 	cmd, stdout, stderr := withCluster(t, shortDir(t), "run", "./denying", "--apply", "denying/small.yaml", "--until=settled", "-v")
 	if got := code(t, cmd.Run()); got != 0 {
 		t.Fatalf("%d, %s%s", got, stdout, stderr)

@@ -276,6 +276,7 @@ func TestE2E_LeftoversOfKilledSessionAreRemoved(t *testing.T) {
 }
 
 func TestE2E_SettlesWithAdmissionHandlersOnly(t *testing.T) {
+	t.Parallel()
 	const admitting = "../../../examples/17-admission"
 	for _, command := range []string{"run", "dev"} {
 		t.Run(command, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 // TestWorkbench_CreatesObjects creates objects as a person does: from a manifest and like another object, with mistakes.
 func TestWorkbench_CreatesObjects(t *testing.T) {
+	t.Parallel()
 	p := newProject(t)
 	term := p.dev()
 	term.shows("✓ settled", "my-hello")

@@ -9,6 +9,7 @@ import (
 // TestWorkbench_ActsOnObjects uses the workbench as a person does: in a terminal, with a real operator and a real control
 // plane.
 func TestWorkbench_ActsOnObjects(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	gate, editor := filepath.Join(dir, "gate"), filepath.Join(dir, "editor")
 	writeFile(t, editor, "#!/bin/sh\nsed -i 's/size: small/size: large/' \"$1\"\n", 0o700)
