@@ -81,6 +81,7 @@ func (e *example) expectApplicable(t *testing.T, served ...string) {
 // TestManifests_ApplicableWithAllFeatures has what the examples have not: a Service, a certificate, replicas, leases in
 // another namespace, and peering.
 func TestManifests_ApplicableWithAllFeatures(t *testing.T) {
+	t.Parallel()
 	e := newExample(t, openCluster(t), "testdata/everything")
 	e.describe(t, "-A", "--peering=tried", "--webhook-managed=tried.kopf.dev")
 	e.expectApplicable(t)

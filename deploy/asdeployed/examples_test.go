@@ -2,6 +2,7 @@ package asdeployed
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,27 @@ import (
 	"github.com/kopf-dev/kopf/internal/testmain"
 )
 
-func TestMain(m *testing.M) { testmain.Run(m) }
+func TestMain(m *testing.M) { testmain.Run(withState{m}) }
+
+// withState runs the tests with a folder for the clusters of all of them.
+type withState struct{ *testing.M }
+
+// Run implements goleak.TestingM.
+func (m withState) Run() (code int) {
+	state, err := os.MkdirTemp("", "kopf-ad-") // the path of a socket must be short
+	if err == nil {
+		err = os.Setenv("XDG_STATE_HOME", state)
+	}
+	if err == nil {
+		code = m.M.Run()
+		err = os.RemoveAll(state)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
 
 // patience bounds each wait of a test, also on a busy machine.
 const patience = 2 * time.Minute
@@ -31,14 +52,17 @@ const (
 	statusRule = "kopfexamples.kopf.dev/status"
 )
 
-// cases are the examples with the rules that the life of their object does not need, each for a reason.
-var cases = []struct {
+// exampleCase is an example with the rules that the life of its object does not need.
+type exampleCase struct {
 	folder  string
 	args    []string // flags besides -A
 	unused  []string // the resources of the rules
 	deletes bool     // the operator deletes the objects
 	brief   bool     // the program has no flags and ends after some seconds
-}{
+}
+
+// cases are the examples; each unused rule has a reason.
+var cases = []exampleCase{
 	// Kubernetes events are posted only about failures, and by handlers that record some. The status is
 	// changed only by handlers with results or with patches of it.
 	{folder: "01-minimal", unused: []string{eventsRule}},
@@ -83,38 +107,36 @@ func TestExamples_AllAreTried(t *testing.T) {
 // TestExamples_NeedEachRule runs each example under its generated roles: with all rules, nothing is denied;
 // without any one of them, the proxy tells of that rule.
 func TestExamples_NeedEachRule(t *testing.T) {
-	cluster := openCluster(t)
-	for _, c := range cases {
-		t.Run(c.folder, func(t *testing.T) {
-			e := newExample(t, cluster, "../../examples/"+c.folder)
-			e.deletes, e.brief = c.deletes, c.brief
-			e.describe(t, append([]string{"-A"}, c.args...)...)
-			e.expectApplicable(t)
-			e.run(t, nil)
-			for i, p := range e.operator.Permissions {
-				name := Denial{Group: p.Group, Resource: p.Resource}.resource()
-				if slices.Contains(c.unused, name) {
-					continue
-				}
-				t.Run("without "+strings.ReplaceAll(name, "/", "."), func(t *testing.T) { e.run(t, &e.operator.Permissions[i]) })
+	// The examples of a cluster share a resource, and most of their time is waiting: each half has a cluster.
+	for half := range slices.Chunk(cases, (len(cases)+1)/2) {
+		t.Run("from "+half[0].folder, func(t *testing.T) {
+			t.Parallel()
+			cluster := openCluster(t)
+			for _, c := range half {
+				t.Run(c.folder, func(t *testing.T) { c.needsEachRule(t, cluster) })
 			}
 		})
+	}
+}
+
+func (c *exampleCase) needsEachRule(t *testing.T, cluster *rest.Config) {
+	e := newExample(t, cluster, "../../examples/"+c.folder)
+	e.deletes, e.brief = c.deletes, c.brief
+	e.describe(t, append([]string{"-A"}, c.args...)...)
+	e.expectApplicable(t)
+	e.run(t, nil)
+	for i, p := range e.operator.Permissions {
+		name := Denial{Group: p.Group, Resource: p.Resource}.resource()
+		if slices.Contains(c.unused, name) {
+			continue
+		}
+		t.Run("without "+strings.ReplaceAll(name, "/", "."), func(t *testing.T) { e.run(t, &e.operator.Permissions[i]) })
 	}
 }
 
 // openCluster starts a control plane for the test.
 func openCluster(t *testing.T) *rest.Config {
 	t.Helper()
-	state, err := os.MkdirTemp("", "kopf-ad-") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(state); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Setenv("XDG_STATE_HOME", state)
 	cluster, err := devcluster.Open(t.Context(), devcluster.Options{Ephemeral: true})
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +168,7 @@ var features = []struct {
 // TestFeatures_NeedEachVerb runs an operator with each feature: with all rules, nothing is denied; without any
 // verb of the rules for the feature, the proxy tells of it.
 func TestFeatures_NeedEachVerb(t *testing.T) {
+	t.Parallel()
 	cluster := openCluster(t)
 	peering, err := manifests.NewPeering(manifests.PeeringOptions{Name: "tried"})
 	if err != nil {

@@ -60,6 +60,7 @@ status:
 // TestUninstall_AsTheJobUnderItsRoles runs the operator's program as the printed Job does: with all rules, nothing is
 // denied and nothing is left; without any verb of a rule, it fails, says what is left, and succeeds afterwards.
 func TestUninstall_AsTheJobUnderItsRoles(t *testing.T) {
+	t.Parallel()
 	cluster := openCluster(t)
 	peering, err := manifests.NewPeering(manifests.PeeringOptions{Name: "tried"})
 	if err != nil {
