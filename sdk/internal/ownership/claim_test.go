@@ -98,16 +98,7 @@ func (f form) try(s *server, changed string, c change, w way) {
 // judge checks that the package children comes to the same verdict as the sets of fields.
 func (f form) judge(s *server, after entries, c change, w way) {
 	s.t.Helper()
-	u := &unstructured.Unstructured{Object: f.object}
-	desired, err := children.Encode(u, u.GroupVersionKind())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	recorded, err := children.Entries(after.raw(s.t))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	verdict, drift := children.Judge(recorded, ours, desired)
+	verdict, drift := after.judge(s.t, f.object)
 	if drifted := verdict == children.Drifted; drifted != (c.lost != nil) {
 		s.t.Errorf("the verdict is %s, with %v", verdict, drift)
 	}
@@ -120,6 +111,21 @@ func (f form) judge(s *server, after entries, c change, w way) {
 			s.t.Errorf("%s is said to be taken by %q", d.Path, taker)
 		}
 	}
+}
+
+// judge returns the verdict of the package children on an object that we have applied.
+func (all entries) judge(t *testing.T, object tree) (children.Ownership, []children.Drift) {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: object}
+	desired, err := children.Encode(u, u.GroupVersionKind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := children.Entries(all.raw(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return children.Judge(recorded, ours, desired)
 }
 
 // normal returns a change of which the values are decoded JSON, and not shared.

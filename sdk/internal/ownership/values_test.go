@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
 )
 
 func TestClaim_SameValueByOthersKeepsOurEntry(t *testing.T) {
@@ -109,5 +111,27 @@ func TestClaim_KeysOfStringDataAreNeverOurs(t *testing.T) {
 	data, _ := a.again().body["data"].(tree)
 	if data["a"] != "MQ==" || data["b"] != "Mg==" {
 		t.Errorf("apply without a key leaves %v", data)
+	}
+}
+
+// TestClaim_LastFieldOfSchemalessMapIsSeenInTheEventAlone has a case in which the claim does not hold: the rest of our entry
+// could be an atomic map.
+func TestClaim_LastFieldOfSchemalessMapIsSeenInTheEventAlone(t *testing.T) {
+	s := newServer(t)
+	group := s.define("emptieds", "Emptied", schemaless(), "v1")
+	collection, object := customs(group, "v1", "emptieds", "Emptied")
+	a := s.applyNew(collection, object)
+	got := a.must(http.MethodPatch, a.path, patching, []any{tree{"op": "remove", "path": "/spec/free/deep/n"}}, "fieldManager", others)
+	if lost := a.lost(got); !slices.Equal(lost, []string{".spec.free.deep.n"}) {
+		t.Errorf("our entry has lost %v", lost)
+	}
+	if verdict, drift := a.watch.at(got.version()).judge(t, a.object); verdict != children.Covered {
+		t.Errorf("the verdict is %s, with %v", verdict, drift)
+	}
+	again := a.again()
+	spec, _ := again.body["spec"].(tree)
+	deep, _ := spec["free"].(tree)["deep"].(tree)
+	if again.code != http.StatusOK || deep["n"] != 1.0 {
+		t.Errorf("apply: %d %v", again.code, again.body)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
 )
 
 // redefine applies a changed definition.
@@ -104,6 +106,10 @@ func TestVersion_ListThatBecomesMapHidesItsItems(t *testing.T) {
 	changed := a.merge(tree{"spec": tree{"list": []any{tree{"name": "x", "value": "9"}}}})
 	if got := a.lost(changed); got != nil {
 		t.Errorf("our entry has lost %v", got)
+	}
+	verdict, drift := a.watch.at(changed.version()).judge(t, a.object)
+	if verdict != children.Drifted || len(drift) != 1 || drift[0].Path != "spec.list[x].value" || drift[0].Manager != others {
+		t.Errorf("the verdict is %s, with %v", verdict, drift)
 	}
 	got := a.again("force", "true")
 	value := text(got.body["spec"].(tree)["list"].([]any)[0], "value")
