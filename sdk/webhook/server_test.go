@@ -346,7 +346,7 @@ func TestServer_ContradictionsAreErrors(t *testing.T) {
 		"choose another port":     {Address: busy.Addr().String()},
 		"read the certificate":    {CertFile: "/nowhere", KeyFile: "/nowhere"},
 		"read the authorities":    {CAFile: "/nowhere"},
-		"the ConfigFile and one of URL, Service and CAFile are set": {ConfigFile: "/nowhere", URL: "https://x"},
+		"set either the file":     {ConfigFile: "/nowhere", URL: "https://x"},
 		"read the configuration":  {ConfigFile: "/nowhere"},
 		"no authorities to write": {CADump: "/nowhere", Insecure: true, URL: "https://x"},
 	} {
