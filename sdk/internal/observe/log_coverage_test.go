@@ -57,11 +57,27 @@ var (
 	anEvent    = regexp.MustCompile(`\bEventKey\b|\battrs\.\.\.`)
 )
 
+// engineFolders returns the folders of package engine and of the packages below it.
+func engineFolders(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("../engine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := []string{"../engine"}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			folders = append(folders, filepath.Join("../engine", entry.Name()))
+		}
+	}
+	return folders
+}
+
 func TestLogLines_AllNameTheirEvents(t *testing.T) {
 	files := token.NewFileSet()
 	lines := 0
 	// The loggers of kube and watch have the attribute: these packages are below this one.
-	for _, source := range sourcesOf(t, files, ".", "../engine", "../daemons", "../leases", "../queue", "../../kopf", "../../webhook") {
+	for _, source := range sourcesOf(t, files, append(engineFolders(t), ".", "../daemons", "../leases", "../queue", "../../kopf", "../../webhook")...) {
 		ast.Inspect(source.file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -86,7 +102,7 @@ func TestLogLines_AllNameTheirEvents(t *testing.T) {
 func TestLogNames_AllUsed(t *testing.T) {
 	files := token.NewFileSet()
 	used := map[string]bool{}
-	for _, source := range sourcesOf(t, files, ".", "../engine", "../daemons", "../leases", "../../kopf", "../../webhook") {
+	for _, source := range sourcesOf(t, files, append(engineFolders(t), ".", "../daemons", "../leases", "../../kopf", "../../webhook")...) {
 		if source.name == "log_names.go" {
 			continue
 		}
