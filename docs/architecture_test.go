@@ -38,7 +38,7 @@ func TestArchitecture_HopsAreFunctions(t *testing.T) {
 		}
 	}
 	named := slices.Concat(functions("engine"), functions("observe"))
-	for _, pkg := range []string{"call", "cycle", "memory", "plan", "reviews", "serving"} {
+	for _, pkg := range []string{"call", "cycle", "memory", "outbox", "plan", "reviews", "serving"} {
 		named = append(named, functions("engine/"+pkg)...)
 	}
 	for _, m := range engineName.FindAllStringSubmatch(hop.ReplaceAllString(way, ""), -1) {

@@ -21,18 +21,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// processor handles objects, each in cycles of its own. It is safe for concurrent use.
-type processor struct {
+// Processor handles objects, each in cycles of its own. It is safe for concurrent use.
+type Processor struct {
 	deps      *core.Deps
 	invoker   *call.Invoker
 	memories  *memory.Memories
-	resources indexedResources
+	resources IndexedResources
 	daemons   *daemonRunner
 	detached  *memory.DetachedDaemons
 }
 
-// indexedResources are the served resources with their indexers.
-type indexedResources interface {
+// IndexedResources are the served resources with their indexers.
+type IndexedResources interface {
 	core.ServedResources
 
 	// Indexer returns what indexes the objects of a namespace; nil if nothing does.
@@ -40,15 +40,15 @@ type indexedResources interface {
 }
 
 // NewProcessor returns the processor of an operator.
-func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources indexedResources) *processor {
-	return &processor{
+func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources) *Processor {
+	return &Processor{
 		deps: d, invoker: i, memories: m, resources: resources, detached: detached,
 		daemons: &daemonRunner{deps: d, invoker: i, memories: m, detached: detached, resources: resources},
 	}
 }
 
 // Process handles one object. It is the processor of the queue.
-func (p *processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next {
+func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next {
 	served, newest := p.resources.Served(batch.Key.Resource), batch.Newest
 	ctx, end := p.deps.Running.Begin(ctx, batch.Key, newest.Object.Namespace)
 	defer end()
@@ -112,7 +112,7 @@ func (p *processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 
 // leave stops what is done for an object that does not match the label selector anymore. Handlers of raw events
 // get the events before it left the selection.
-func (p *processor) leave(ctx context.Context, served *core.ServedResource, m *memory.Memory, batch *queue.Batch) {
+func (p *Processor) leave(ctx context.Context, served *core.ServedResource, m *memory.Memory, batch *queue.Batch) {
 	p.detached.Stop(batch.Key, m, daemons.FiltersMismatch)
 	// The last event says DELETED, but the object was not deleted.
 	batch.Events = batch.Events[:max(0, len(batch.Events)-1)]
@@ -125,7 +125,7 @@ func (p *processor) leave(ctx context.Context, served *core.ServedResource, m *m
 	c.endCycle(ctx, nil, err)
 }
 
-func (p *processor) newCycle(served *core.ServedResource, m *memory.Memory, batch *queue.Batch) *cycle {
+func (p *Processor) newCycle(served *core.ServedResource, m *memory.Memory, batch *queue.Batch) *cycle {
 	return &cycle{
 		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch, object: batch.Newest.Object,
 		subject: p.deps.Subject(m.Identity, served.Resource, batch.Newest.Object), began: p.deps.Now(),
@@ -134,14 +134,14 @@ func (p *processor) newCycle(served *core.ServedResource, m *memory.Memory, batc
 }
 
 // forget drops the memory of a deleted object.
-func (p *processor) forget(key queue.Key, m *memory.Memory) {
+func (p *Processor) forget(key queue.Key, m *memory.Memory) {
 	p.memories.Forget(key)
 	m.TakeRetry(m.Retry.Load())
 	observe.Tell(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 }
 
 // run takes the steps of a cycle. For a paused object, it only writes what earlier cycles could not, and stops the daemons.
-func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
+func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
 	defer core.RecoverPanic(&err)
 	if err := c.look(ctx); err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (p *processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 }
 
 // handleChanges plans what to do about the changes of the object, does it, and records the outcome in the patches of the cycle.
-func (p *processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situation) error {
+func (p *Processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situation) error {
 	if err := c.detect(ctx, s); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
 
 // holdChanges takes the steps of a cycle that may call no change handlers, since the outcomes of an earlier one are not written,
 // or have made a newer version. The error is that of the writing.
-func (p *processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
+func (p *Processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
 	if c.needsPlan() {
 		if err := c.detect(ctx, c.situation()); err != nil {
 			return nil, err

@@ -23,7 +23,7 @@ func (podsOnly) Indexer(_, _ string) *indexing.Indexer { return nil }
 
 func TestConsistency_LostWriteOfThrottledObjectIsForgotten(t *testing.T) {
 	version := func(v string) *object.Object { return object.Stub("v1", "Pod", "ns", "x", "uid", v) }
-	p := &processor{deps: &core.Deps{State: &core.RunState{}, Now: time.Now}, memories: &memory.Memories{}, resources: podsOnly{}}
+	p := &Processor{deps: &core.Deps{State: &core.RunState{}, Now: time.Now}, memories: &memory.Memories{}, resources: podsOnly{}}
 	key := queue.KeyOf("pods", version("5"))
 	m := p.memories.Recall(key, "ns", false, nil)
 	m.Ledger.Wrote(version("7"), time.Now())
@@ -35,7 +35,7 @@ func TestConsistency_LostWriteOfThrottledObjectIsForgotten(t *testing.T) {
 }
 
 func TestProcessor_LateEventMakesNoMemory(t *testing.T) {
-	p := &processor{deps: &core.Deps{State: &core.RunState{}, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Settings: &core.Settings{}}, memories: &memory.Memories{}, resources: podsOnly{}}
+	p := &Processor{deps: &core.Deps{State: &core.RunState{}, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Settings: &core.Settings{}}, memories: &memory.Memories{}, resources: podsOnly{}}
 	old := object.Stub("v1", "Pod", "ns", "x", "uid", "6")
 	key := queue.KeyOf("pods", old)
 	p.deps.Graves.Bury("pods", "uid", "7")

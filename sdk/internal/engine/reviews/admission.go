@@ -49,7 +49,7 @@ func CheckWayIn(registry *handlers.Registry, settings *core.Settings) error {
 // send them. It is nil if there are no admission handlers.
 type AdmissionControl struct {
 	deps     *core.Deps
-	Reviews  *reviews
+	Reviews  *Reviews
 	webhooks *webhooks
 	gated    bool // reviews wait for the indices
 

@@ -18,7 +18,7 @@ import (
 // another user cannot avoid a handler, whatever the request, and the changes by handlers are reviewed as well.
 
 // isOwn reports whether a review is about the operator's own records, and about nothing else.
-func (r *reviews) isOwn(ctx context.Context, res *reviewedResource, request *admission.Request) bool {
+func (r *Reviews) isOwn(ctx context.Context, res *reviewedResource, request *admission.Request) bool {
 	name := r.user.name.Load()
 	if name == nil || *name == "" || request.User.Username != *name || request.Operation != handlers.OperationUpdate ||
 		request.Subresource != "" && request.Subresource != "status" || request.Object == nil || request.Old == nil {
@@ -30,7 +30,7 @@ func (r *reviews) isOwn(ctx context.Context, res *reviewedResource, request *adm
 }
 
 // withoutOwn returns an object without the operator's records, and without the fields that the API server sets.
-func (r *reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *object.Object) (map[string]any, error) {
+func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *object.Object) (map[string]any, error) {
 	tree, err := obj.Tree()
 	if err != nil {
 		return nil, err

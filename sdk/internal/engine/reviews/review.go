@@ -62,7 +62,7 @@ func (w *warnings) take() []string {
 var errValidatorPatches = errors.New("it only validates, and cannot change the object; register it with OnMutate")
 
 // review calls the handlers of a review, and returns the response. It returns an error if there is none to be given.
-func (r *reviews) review(ctx context.Context, v *review) (*admission.Response, error) {
+func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, error) {
 	if err := r.waitReady(ctx); err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (v *review) checkID(res *reviewedResource) error {
 }
 
 // selected returns the handlers to call. A filter that panics denies the request.
-func (r *reviews) selected(v *review, res *reviewedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
+func (r *Reviews) selected(v *review, res *reviewedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
 	defer core.RecoverPanic(&err)
 	if err := checkWeight(v.request, "review", 1); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (r *reviews) selected(v *review, res *reviewedResource, cause *handlers.Cau
 	return res.handlers.Selected(handlers.Admission, cause), nil
 }
 
-func (r *reviews) subject(res *reviewedResource, request *admission.Request) *observe.Subject {
+func (r *Reviews) subject(res *reviewedResource, request *admission.Request) *observe.Subject {
 	obj := request.Subject()
 	secrets := r.deps.Settings.Redaction.Of(res.resource, request.Object, request.Old)
 	return &observe.Subject{
@@ -139,7 +139,7 @@ func (r *reviews) subject(res *reviewedResource, request *admission.Request) *ob
 }
 
 // memo returns the memo of the object if the operator remembers it, and else one that is dropped afterwards.
-func (r *reviews) memo(res *reviewedResource, request *admission.Request) any {
+func (r *Reviews) memo(res *reviewedResource, request *admission.Request) any {
 	obj := request.Subject()
 	if request.Operation != handlers.OperationCreate && obj.UID != "" {
 		if memo, known := r.memories.FindMemo(queue.KeyOf(res.resource.Key(), obj), obj.Namespace); known {
@@ -153,7 +153,7 @@ func (r *reviews) memo(res *reviewedResource, request *admission.Request) any {
 }
 
 // call calls one handler.
-func (r *reviews) call(ctx context.Context, v *review, h *handlers.Handler, cause *handlers.Cause) {
+func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, cause *handlers.Cause) {
 	changes := patch.NewPatch()
 	if h.Family == handlers.Mutate {
 		changes.Append(v.patch) // a copy: changes before a failure are dropped
@@ -221,7 +221,7 @@ func (v *review) mutate(changes *patch.Patch) error {
 }
 
 // handlerOf returns the admission handler with an id; nil if there is none.
-func (r *reviews) handlerOf(id string) *handlers.Handler {
+func (r *Reviews) handlerOf(id string) *handlers.Handler {
 	all := r.deps.Registry.Admission()
 	if i := slices.IndexFunc(all, func(h *handlers.Handler) bool { return h.ID == id }); i >= 0 {
 		return all[i]
@@ -231,7 +231,7 @@ func (r *reviews) handlerOf(id string) *handlers.Handler {
 
 // recorder returns the recorder of a handler. Only a handler with side effects may post events, and only about an
 // object that exists.
-func (r *reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
+func (r *Reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
 	if !h.Admission.SideEffects || v.request.DryRun || v.subject.Object.UID == "" {
 		return nil
 	}
@@ -239,7 +239,7 @@ func (r *reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
 }
 
 // tell tells the sink, and keeps the review so that it can be replayed.
-func (r *reviews) tell(v *review, response *admission.Response, began time.Time) {
+func (r *Reviews) tell(v *review, response *admission.Response, began time.Time) {
 	var diff object.Diff
 	if r.history != nil && v.mutated != nil {
 		diff = object.ComputeDiff(v.tree, v.mutated)
@@ -251,7 +251,7 @@ func (r *reviews) tell(v *review, response *admission.Response, began time.Time)
 }
 
 // Replay calls the handlers for an earlier review again, as a dry run. If it cannot, it returns the reason.
-func (r *reviews) Replay(id string) (reason string) {
+func (r *Reviews) Replay(id string) (reason string) {
 	former, kept := r.history.find(id)
 	if !kept {
 		return fmt.Sprintf("the review %q is not kept; only the newest ones of this run are", id)

@@ -25,7 +25,7 @@ const (
 )
 
 // ServeHTTP implements [http.Handler].
-func (r *reviews) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *Reviews) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "this is a webhook: it takes AdmissionReviews by POST", http.StatusMethodNotAllowed)
@@ -45,7 +45,7 @@ func (r *reviews) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // answer returns the response to a request.
-func (r *reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.Request, limit time.Duration) ([]byte, error) {
+func (r *Reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.Request, limit time.Duration) ([]byte, error) {
 	body, err := readReview(w, req)
 	if err != nil {
 		return nil, fmt.Errorf("read the review: %w", err)
@@ -97,7 +97,7 @@ func readReview(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 }
 
 // reject answers a request that is not a review, or that cannot be answered.
-func (r *reviews) reject(w http.ResponseWriter, req *http.Request, err error) {
+func (r *Reviews) reject(w http.ResponseWriter, req *http.Request, err error) {
 	status := http.StatusBadRequest
 	var known *admission.InvalidError
 	var tooLarge *http.MaxBytesError
@@ -124,7 +124,7 @@ func timeLimit(req *http.Request) time.Duration {
 
 // handlerAt returns the id of the handler at a path, as the configurations of webhooks have it: the id itself, or
 // the name of its webhook. It is empty for the path of all handlers.
-func (r *reviews) handlerAt(path string) string {
+func (r *Reviews) handlerAt(path string) string {
 	if rest, ok := strings.CutPrefix(path, *r.prefix.Load()); ok && (rest == "" || rest[0] == '/') {
 		path = rest
 	}

@@ -22,7 +22,7 @@ const (
 
 // claim waits until there is memory for the decoded objects of a review. The returned function ends the review: a kept
 // review takes no more memory than its text.
-func (r *reviews) claim(ctx context.Context, request *admission.Request) (end func(), err error) {
+func (r *Reviews) claim(ctx context.Context, request *admission.Request) (end func(), err error) {
 	b := r.decoded.of(request.Weight)
 	if !b.Take(ctx, request.Weight) {
 		return nil, &admission.InvalidError{

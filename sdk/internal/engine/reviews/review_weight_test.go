@@ -39,7 +39,7 @@ func narrow(call *handlers.Call) error {
 
 // crowd sends reviews of a size at the same time, whose objects are lists of empty maps, to a webhook server. It returns the
 // most bytes of the heap that were in use meanwhile, beyond those before.
-func crowd(t testing.TB, r *reviews, reviews, size int) (most int64) {
+func crowd(t testing.TB, r *Reviews, reviews, size int) (most int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	announced, ended := make(chan webhook.ClientConfig, 1), make(chan error, 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// reviews answers the reviews of the API server. It is safe for concurrent use.
-type reviews struct {
+// Reviews answers the reviews of the API server. It is safe for concurrent use.
+type Reviews struct {
 	deps     *core.Deps
 	memories *memory.Memories
 	invoker  *call.Invoker
@@ -38,8 +38,8 @@ type reviewedResource struct {
 }
 
 // newReviews returns what answers reviews. The context has the values that handlers find; its end does not matter.
-func newReviews(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, inspected bool) *reviews {
-	r := &reviews{
+func newReviews(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, inspected bool) *Reviews {
+	r := &Reviews{
 		decoded: newDecoded(),
 		deps:    d, memories: m, invoker: i, base: context.WithoutCancel(ctx), ids: map[string]string{},
 		history: newReviewHistory(d.Now(), inspected), user: &ownUser{deps: d}, ready: make(chan struct{}),
@@ -56,7 +56,7 @@ func newReviews(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.I
 }
 
 // serve sets the resources whose reviews are answered.
-func (r *reviews) serve(rs []resources.Resource) {
+func (r *Reviews) serve(rs []resources.Resource) {
 	known := make(map[admission.GroupVersionResource]*reviewedResource, len(rs))
 	for i := range rs {
 		res := &rs[i]
@@ -67,10 +67,10 @@ func (r *reviews) serve(rs []resources.Resource) {
 }
 
 // begin lets reviews be answered.
-func (r *reviews) begin() { r.readyOnce.Do(func() { close(r.ready) }) }
+func (r *Reviews) begin() { r.readyOnce.Do(func() { close(r.ready) }) }
 
 // begun reports whether reviews are answered.
-func (r *reviews) begun() bool {
+func (r *Reviews) begun() bool {
 	select {
 	case <-r.ready:
 		return true
@@ -80,7 +80,7 @@ func (r *reviews) begun() bool {
 }
 
 // waitReady waits until the resources are known and the indices are complete.
-func (r *reviews) waitReady(ctx context.Context) error {
+func (r *Reviews) waitReady(ctx context.Context) error {
 	if r.begun() {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (r *reviews) waitReady(ctx context.Context) error {
 }
 
 // find returns the resource of a review.
-func (r *reviews) find(of admission.GroupVersionResource) (*reviewedResource, error) {
+func (r *Reviews) find(of admission.GroupVersionResource) (*reviewedResource, error) {
 	if known := r.known.Load(); known != nil {
 		if res := (*known)[of]; res != nil {
 			return res, nil

@@ -98,7 +98,7 @@ func recordedRegistry(called *calledIDs) *handlers.Registry {
 	return r
 }
 
-func testReviews(t testing.TB, registry *handlers.Registry, served ...resources.Resource) *reviews {
+func testReviews(t testing.TB, registry *handlers.Registry, served ...resources.Resource) *Reviews {
 	t.Helper()
 	d := enginetest.BareDeps(t, registry, slog.New(slog.DiscardHandler))
 	r := newReviews(t.Context(), d, &memory.Memories{}, call.NewInvoker(d.Now, d.Sink, 0), true)
@@ -110,7 +110,7 @@ func testReviews(t testing.TB, registry *handlers.Registry, served ...resources.
 var kex = resources.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true}
 
 // ask sends a review to a path.
-func ask(t *testing.T, r *reviews, path, body string) *httptest.ResponseRecorder {
+func ask(t *testing.T, r *Reviews, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body)))
@@ -120,7 +120,7 @@ func ask(t *testing.T, r *reviews, path, body string) *httptest.ResponseRecorder
 func TestVectors_Reviews(t *testing.T) {
 	var called calledIDs
 	all := recordedRegistry(&called)
-	families := map[string]*reviews{}
+	families := map[string]*Reviews{}
 	for reason, family := range map[string]handlers.Family{"": "", "validating": handlers.Validate, "mutating": handlers.Mutate} {
 		registry := &handlers.Registry{}
 		for _, h := range all.All() {
