@@ -36,7 +36,7 @@ func newNoCluster(kubeconfig string) (*noCluster, error) {
 		"contexts": []object{{"name": name, "context": object{"cluster": name, "user": name}}},
 	})
 	if err != nil {
-		panic(err) // maps of strings encode
+		panic(err) // cannot happen: the value has only maps, slices and strings
 	}
 	if err := os.WriteFile(kubeconfig, body, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("describe the operator: %w", err), listener.Close())
@@ -44,7 +44,7 @@ func newNoCluster(kubeconfig string) (*noCluster, error) {
 	n := &noCluster{
 		server: &http.Server{
 			Handler: http.HandlerFunc(refuse), ReadHeaderTimeout: 10 * time.Second,
-			ErrorLog: log.New(io.Discard, "", 0), // of connections that the program closes
+			ErrorLog: log.New(io.Discard, "", 0), // discards errors about connections that the program closes
 		},
 		served: make(chan error, 1),
 	}

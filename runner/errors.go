@@ -31,7 +31,7 @@ func (e *PackageError) Error() string { return e.Pattern + ": " + e.Reason }
 type NoRegisterError struct {
 	Patterns   []string
 	Found      []string // similar functions, with file and line
-	Subfolders []string // the folders below that have one
+	Subfolders []string // subfolders that have a Register function
 }
 
 func (e *NoRegisterError) Error() string {

@@ -101,7 +101,7 @@ type Template struct {
 	Resource inspect.Resource
 
 	Name   string // name of the object in the manifest
-	File   string // file of the manifest; empty for the schema
+	File   string // manifest file; empty if the object is made from the resource's schema
 	Line   int
 	Object map[string]any // it must not be modified
 }

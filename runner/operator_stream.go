@@ -135,7 +135,7 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 		}
 		switch phase := s.Cluster.Phase; {
 		case phase != ClusterReady && phase != ClusterGone:
-			// The session itself knows that the cluster has ended.
+			// The cluster is not open: the session sets this phase, not the snapshot.
 		case snapshot.Operator.Lost != "":
 			s.Cluster.Phase, s.Cluster.Error = ClusterGone, snapshot.Operator.Lost
 		case snapshot.Operator.State != inspect.OperatorStarting:

@@ -200,7 +200,7 @@ func (r *headless) openWayIn(ctx context.Context) error {
 	}
 }
 
-// wayChanges returns the channel of changes of the tunnel; it has none before the way is open.
+// wayChanges returns the tunnel's channel of changes; nil until the tunnel is open.
 func (r *headless) wayChanges() <-chan Webhooks {
 	if r.way.Phase == "" {
 		return nil

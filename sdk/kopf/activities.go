@@ -20,7 +20,7 @@ type Activity struct {
 
 	Memo     *Memo // the operator's memo
 	Logger   *slog.Logger
-	Recorder *Recorder // has no object: see [Recorder.For]
+	Recorder *Recorder // not bound to an object: use [Recorder.For] to choose one
 	Param    any       // value of the [Param] option
 }
 

@@ -83,7 +83,7 @@ const (
 
 // AdmissionError denies a request. The user sees the message. All other errors of admission handlers deny the request
 // too, with the code 500. An error that wraps an AdmissionError counts as one; the user then sees the message of the
-// outermost error. Other handlers treat it as a [PermanentError].
+// outermost error. Returned by any other handler, it counts as a [PermanentError].
 type AdmissionError struct {
 	Message string
 	Code    int // HTTP status, from 400 to 599; defaults to 500

@@ -15,8 +15,8 @@ import (
 // caller calls a user's function for the engine, which does not know the function's type.
 type caller struct {
 	request requestMaker
-	kind    string       // the kind that the type of the object is of; empty if it can be any
-	typ     reflect.Type // the type of the object or of the field; nil if it has no fields of its own
+	kind    string       // Kubernetes kind for which the Go type was made, such as Pod; empty if the type fits any kind
+	typ     reflect.Type // Go type that the object or the field is decoded into; nil for [Object], and for handlers without an object
 	invoke  func(context.Context, *handlers.Call) (any, error)
 }
 
@@ -28,8 +28,7 @@ func (c caller) engine() func(context.Context, *handlers.Call) (any, error) {
 	}
 }
 
-// callerOf makes requests of type R and calls a function with them. The call is nil when a request
-// is made for filters.
+// callerOf returns a caller that makes a request with request and passes it to fn. For filters, request gets a nil Call.
 func callerOf[R any](request func(*handlers.Cause, *handlers.Call) (*R, error), fn func(context.Context, *R) (any, error)) caller {
 	return caller{
 		request: requestMaker{reflect.TypeFor[R](), func(cause *handlers.Cause) (any, error) {

@@ -21,8 +21,8 @@ const (
 	// program for a moment.
 	minGarbagePercent, garbageSteps = 20, 5
 
-	// startCollections is the number of collections after which the percentage is adjusted. An operator that
-	// starts and has nothing to do makes fewer, and keeps the little memory that it needs.
+	// startCollections is the number of garbage collections before the percentage is first adjusted. An idle operator
+	// never gets that far, and stays small.
 	startCollections = 3
 )
 

@@ -35,7 +35,7 @@ type exitNote struct {
 func noteRunning(stderr io.Writer) *exitNote {
 	n := &exitNote{path: os.Getenv(noteVariable), stderr: stderr}
 	n.write("running")
-	_ = os.Unsetenv(noteVariable) // programs that the operator starts must not write there; the name is valid
+	_ = os.Unsetenv(noteVariable) // child processes must not inherit it; Unsetenv cannot fail for a valid name
 	return n
 }
 

@@ -116,7 +116,8 @@ func (o *Object) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON replaces the object. It is for new objects only, and not safe for concurrent use.
+// UnmarshalJSON replaces the contents of the object. Call it only on an Object that nothing else uses yet; it is not safe for
+// concurrent use.
 func (o *Object) UnmarshalJSON(raw []byte) error {
 	var tree map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {

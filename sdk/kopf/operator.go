@@ -52,8 +52,8 @@ type Operator struct {
 	Logger *slog.Logger
 
 	// OnReady is called once in each run when all objects are being watched and all indices are
-	// complete. It runs in a goroutine of its own, never after Run has returned: Run waits for it as
-	// for a handler. May be nil.
+	// complete. It runs in its own goroutine. When the operator stops, Run waits for it for at most
+	// the exit timeout, then abandons it with a warning. May be nil.
 	OnReady func()
 
 	running             atomic.Bool

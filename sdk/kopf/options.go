@@ -17,7 +17,7 @@ type (
 		FieldOption
 		update(*config)
 	}
-	// FieldOption is an option of [OnField] and sub-handlers, which handle changes of several reasons.
+	// FieldOption is an option of [OnField] and of sub-handlers, which can be called for more than one [Reason].
 	FieldOption interface{ field(*config) }
 	// DeleteOption is an option of [OnDelete].
 	DeleteOption interface{ delete(*config) }
@@ -53,8 +53,8 @@ type FilterOption interface {
 	AdmissionOption
 }
 
-// RetryOption is an option of all handlers that are retried: all but [OnEvent], whose errors are
-// only logged, and [OnValidate] and [OnMutate], whose callers wait. See [Limits].
+// RetryOption is an option of the handlers that are retried. Not retried are [OnEvent], whose errors are only logged, and
+// [OnValidate] and [OnMutate], because the API server waits for their answer. See [Limits].
 //
 // [Limits]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#limits
 type RetryOption interface {

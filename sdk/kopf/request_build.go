@@ -110,7 +110,7 @@ func indexRequestOf[T any](cause *handlers.Cause, call *handlers.Call) (*IndexRe
 	return p, nil
 }
 
-// attemptOf returns the attempt of a call; zero for filters.
+// attemptOf returns the attempt of a call. It is zero for a nil call: a request that is made to evaluate filters.
 func attemptOf(call *handlers.Call) Attempt {
 	if call == nil {
 		return Attempt{}

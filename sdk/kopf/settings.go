@@ -88,9 +88,9 @@ type QueueingSettings struct {
 
 // ScanningSettings configure the discovery of resources.
 type ScanningSettings struct {
-	// Disabled discovers resources and namespaces only at the start: the operator watches neither resource definitions
+	// With Disabled, the operator discovers resources and namespaces only at the start: it watches neither resource definitions
 	// nor namespaces. While the cluster lacks a resource of a handler, the operator looks for it again, for 44s at most.
-	// Namespaces that are named, rather than matched by a pattern, are served without a look. Defaults to false.
+	// Namespaces given by name, not by a pattern, are served without a check that they exist. Defaults to false.
 	Disabled bool
 }
 
@@ -227,7 +227,7 @@ type AdmissionSettings struct {
 
 // ProcessSettings configure the process of the operator.
 type ProcessSettings struct {
-	// ForcedExitTimeout is how long a program made of [Main] may take to end after it was asked to, whatever
+	// ForcedExitTimeout is how long a program that runs [Main] may take to end after it was asked to, whatever
 	// its handlers do; then it exits with code 1. In any program, it ends the context of the cleanup handlers.
 	// Defaults to 10m.
 	ForcedExitTimeout time.Duration

@@ -47,9 +47,9 @@ func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, o
 	c.subs.add(id, fn, callChange(fn), opts)
 }
 
-// Execute runs the sub-handlers added so far that are due, instead of after the handler. It returns an error if some
-// of them are not done yet, which the handler must return too. It returns nil when all of them have succeeded or
-// failed permanently. In a request constructed in a test, it calls all of them in order and returns their errors.
+// Execute runs the due sub-handlers among those added so far. Without it, they run after the handler has returned. If some
+// sub-handlers are not done yet, it returns an error, which the handler must return. It returns nil when all of them have
+// succeeded or failed permanently. In a request constructed in a test, it calls all of them in order and returns their errors.
 func (c *Change[T]) Execute(ctx context.Context) error {
 	if c.subs == nil {
 		return c.direct.run(ctx)

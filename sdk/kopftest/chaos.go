@@ -210,7 +210,7 @@ func (r *ChaosRun) live() {
 	}
 }
 
-// failuresInRow is how many lives may fail one after the other: more than that is not chance.
+// failuresInRow is how many consecutive runs of the operator may fail. More are a defect, not bad luck.
 const failuresInRow = 100
 
 // recovers reports whether another life makes sense after one that has ended, and waits before it.
@@ -391,7 +391,7 @@ func (r *ChaosRun) rest(d time.Duration) bool {
 	}
 }
 
-// String returns the counts in lines.
+// String returns the counts as text.
 func (s ChaosStats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d lives: %d killed, %d stopped, %d failed\n", s.Lives, s.Kills, s.Stops, s.Failed)

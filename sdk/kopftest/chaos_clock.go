@@ -19,7 +19,7 @@ import (
 // The zero value shows the right time. It is safe for concurrent use.
 type Clock struct{ offset atomic.Int64 }
 
-// Use makes an operator use the clock: it is for [Cluster.Run].
+// Use sets the operator's clock. Pass it to [Cluster.Run].
 func (c *Clock) Use(o *kopf.Operator) { testhooks.SetClock(o, c.Now) }
 
 // Now returns the time that the clock shows.

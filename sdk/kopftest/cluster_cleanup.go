@@ -18,7 +18,7 @@ const definitionKind = "CustomResourceDefinition"
 
 // cleanUp deletes the test's objects. It runs after the operators are stopped.
 func (c *Cluster) cleanUp() {
-	// Impatient tests clean up as well as others.
+	// The cleanup gets at least the default timeout, even if the test has set a shorter one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), max(c.timeout, defaultTimeout))
 	defer cancel()
 	errs := []error{c.removeWebhooks(ctx)} // first, since they review what follows

@@ -25,7 +25,7 @@ import (
 // deletes them.
 const (
 	madeKey    = "kopftest.kopf.dev/made"     // on definitions that were not there before the tests
-	usedPrefix = "kopftest.kopf.dev/used-by-" // on those that a test binary uses
+	usedPrefix = "kopftest.kopf.dev/used-by-" // on definitions that a running test binary uses
 
 	// staleMark is the age of marks of binaries that did not live to remove them.
 	staleMark = 24 * time.Hour

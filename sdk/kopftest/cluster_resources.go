@@ -109,8 +109,8 @@ func (c *Cluster) resourceOf(ctx context.Context, name string) (*resources.Resou
 	if !selector.Specific() {
 		return nil, fmt.Errorf("%q is not one resource", name)
 	}
-	// A name with a group is not ambiguous. A known resource saves the request, and is right where the discovery
-	// document of all groups still lags behind a new definition.
+	// A name with a group is unambiguous. If the resource is known already, discovery is skipped: it costs a request, and may
+	// not list a new definition yet.
 	selected := c.selected(selector)
 	if len(selected) != 1 || !strings.Contains(name, ".") {
 		if err := c.look(ctx); err != nil {

@@ -9,12 +9,11 @@ import (
 )
 
 // A DaemonRun is a daemon that runs in a test, without a cluster. The daemon and the test take turns: the test waits
-// in [DaemonRun.NextSleep] while the daemon runs until it sleeps; then the daemon sleeps, for whatever duration,
-// until the next call. Set, Remove and Replace change the daemon's object; Object, Patches and the fields of the
+// in [DaemonRun.NextSleep] until the daemon calls Sleep; that Sleep then lasts until the next call, however long its duration
+// is. Set, Remove and Replace change the daemon's object; Object, Patches and the fields of the
 // Request show the daemon's results.
 //
-// Inside of [testing/synctest], it sleeps as long as it wants to, by the clock of the bubble,
-// and daemons that wait in other ways can be tested too: make the run inside of the bubble.
+// Inside of [testing/synctest], Sleep lasts its real duration by the clock of the bubble, and daemons that wait in other ways can be tested too: make the run inside of the bubble.
 //
 // The methods fail the test on errors, so they must be called from the test's own goroutine.
 type DaemonRun[T any] struct {

@@ -140,7 +140,7 @@ func (s *stage) nextSleep() (*sleep, <-chan struct{}) {
 	return nil, s.news
 }
 
-// wake ends the sleeps that the test knows of, unless the clock does.
+// wake ends the sleeps whose durations the test has read. It does nothing if the clock ends sleeps.
 func (s *stage) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

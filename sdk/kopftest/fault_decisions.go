@@ -106,7 +106,7 @@ func (d *decisions) note(fault Fault, r *http.Request, object string) {
 	}
 }
 
-// part returns a place to cut something of a length: neither its beginning nor its end.
+// part returns a position at which to cut a text of a length: neither its beginning nor its end, if the length is at least 2.
 func (d *decisions) part(key string, length int) int {
 	d.mu.Lock()
 	seed := d.faults.Seed

@@ -332,7 +332,7 @@ func (p *FaultProxy) fail(w http.ResponseWriter, r *http.Request, body []byte, f
 		}
 		if err != nil {
 			if fault.Kind != FaultKill {
-				fault.Kind = FaultDrop // there is no answer to fault
+				fault.Kind = FaultDrop // the request failed, so there is no response to alter
 			}
 		}
 		p.history.note(content)

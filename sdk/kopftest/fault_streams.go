@@ -57,7 +57,7 @@ type relayed struct {
 	broken bool   // the fault has happened, and the stream continues
 }
 
-// line is one of a stream; the last has an error.
+// line is one line of a watch stream. The last line has the error that ended the stream.
 type line struct {
 	text []byte
 	err  error

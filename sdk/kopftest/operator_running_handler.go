@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// whereabouts returns where a running handler is. If the handler runs for several objects, the places are not
-// assigned to objects.
+// whereabouts returns the stack frames of a running handler. If the handler runs for several objects, they are from any of its
+// calls.
 func (op *Operator) whereabouts(id string) string {
 	if op.registry == nil {
 		return "it is in another process"

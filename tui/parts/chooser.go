@@ -11,7 +11,7 @@ import (
 // Chooser asks for one of several things.
 type Chooser struct {
 	Title   string
-	Notice  string // a line beneath them, such as an error; may be empty
+	Notice  string // a line beneath the choices, such as an error; may be empty
 	Choices []Choice
 
 	list render.List

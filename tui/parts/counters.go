@@ -18,7 +18,7 @@ func DrawCounters(s *Screen, l *render.Line) {
 	}
 }
 
-// DrawShortCounters puts the same numbers without words.
+// DrawShortCounters is DrawCounters without words and padding.
 func DrawShortCounters(s *Screen, l *render.Line) {
 	for u, n := range s.State.Counts {
 		word, tone := counterWord(u, n)

@@ -25,9 +25,9 @@ const (
 	stripFrom     = 34  // a log strip
 	highStripFrom = 48  // a higher one
 	spaciousFrom  = 30  // blank lines between sections
-	smallWidth    = 60  // below: no rule, no answer line, no strip
+	smallWidth    = 60  // narrower: no rule, no answer line, no log strip
 	smallHeight   = 16
-	minimalWidth  = 24 // below: four numbers
+	minimalWidth  = 24 // narrower: only the four counters are drawn
 	minimalHeight = 4
 )
 

@@ -23,7 +23,7 @@ func spaces(n int) string {
 
 // Line builds one line of an exact width. Its methods return it, for chaining.
 type Line struct {
-	Selected bool // later cells have the background of the selection
+	Selected bool // cells added from now on get the selection's background
 
 	theme *Theme
 	buf   []byte

@@ -24,7 +24,7 @@ type Planned struct {
 
 	Cause      *handlers.Cause // nil if no handler needs one
 	Handlers   *handlers.Set   // all handlers of the resource
-	Changing   bool            // change handlers select the object
+	Changing   bool            // a change handler is interested in the object
 	Finalizer  bool            // the object has the operator's finalizer
 	Background Background      // the daemons and timers of the object; nil if there are none
 

@@ -40,7 +40,7 @@ type ClusterLost struct {
 // ResourcesServed reports the served resources, and the selectors without a resource.
 type ResourcesServed struct {
 	Resolution *resources.Resolution
-	Reviewed   *resources.Resolution // resolution of the admission handlers' selectors; nil if there are none
+	Reviewed   *resources.Resolution // resources of the admission handlers; nil without such handlers
 }
 
 // TypesCompared reports the fields of the handlers' Go types that the schema of a resource lacks.

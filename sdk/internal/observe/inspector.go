@@ -30,7 +30,7 @@ type Inspector struct {
 
 	mu      sync.Mutex
 	served  inspect.Served
-	drift   map[string][]inspect.Drift    // drift by the key of the resource
+	drift   map[string][]inspect.Drift    // fields of the handlers' Go types that the schema lacks, by resource key
 	busy    map[inspect.Ref]struct{}      // objects that are not settled
 	pending map[resources.Scope]struct{}  // streams whose first list is not complete
 	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet
@@ -39,7 +39,7 @@ type Inspector struct {
 	alarms   []inspect.Alarm // not modified, only replaced
 
 	lost     atomic.Bool // the cluster does not answer
-	lostTurn sync.Mutex  // keeps losses and answers in order
+	lostTurn sync.Mutex  // held while lost and the published state change together
 }
 
 // InspectorOptions describe an operator. All fields are required, except that no Namespaces mean
@@ -55,7 +55,7 @@ type InspectorOptions struct {
 	Finalizer  string
 }
 
-// NewInspector returns an inspector of an operator that starts, and publishes its handlers.
+// NewInspector publishes the handlers of a starting operator, and returns its inspector.
 func NewInspector(options InspectorOptions) *Inspector {
 	i := &Inspector{
 		hub:      options.Hub,

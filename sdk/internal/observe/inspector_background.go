@@ -37,7 +37,7 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 			return // it waits for its retry, or its last patch is being sent
 		}
 		if s.State != runningPhase(d.Handler) || task.Waiting {
-			s.Next = task.Due // during a step, the known time of the next call stays
+			s.Next = task.Due // while the handler runs, the inspector keeps the time of the next call
 		}
 		s.State = runningPhase(d.Handler)
 		if task.Waiting && !called && d.Handler.Family == handlers.Daemon {

@@ -15,8 +15,8 @@ const (
 	soon       = time.Minute
 )
 
-// state returns the state of the object: the first that applies. The states are declared in the same
-// order, which is public.
+// state returns the first state that applies, in the order in which package inspect declares the states. An unfinished object to
+// which no other state applies is running.
 func (o *shown) state(now time.Time) inspect.ObjectState {
 	unfinished := o.Cause != nil && o.Cause.Done.IsZero()
 	switch {

@@ -26,7 +26,7 @@ type PosterOptions struct {
 	NamePrefix string // beginning of the events' names; defaults to "kopf-event-"
 
 	QueueLimit int           // maximum number of waiting events; defaults to 1000
-	Window     time.Duration // time after its last occurrence during which an event counts as repeated; defaults to 10m
+	Window     time.Duration // an event that recurs within this time counts as repeated; defaults to 10m
 	Burst      int           // maximum number of requests of one object at once; defaults to 25
 	Refill     time.Duration // time until one more request is allowed; defaults to 10s
 

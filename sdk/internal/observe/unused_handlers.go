@@ -34,7 +34,7 @@ func (u *use) note(d handlers.Decision, secrets *redact.Secrets) {
 	switch {
 	case u.called.Load():
 	case d.Selected, d.Why.Kind == handlers.MismatchReason:
-		u.called.Store(true) // it is about to be, or may have been before the operator started
+		u.called.Store(true) // the handler is about to be called, or may have been called before this start of the operator
 	default:
 		u.kept.Add(1)
 		why := secrets.Mismatch(d.Why)

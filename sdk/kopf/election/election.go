@@ -19,7 +19,7 @@ type Elector interface {
 
 // Election describes the election to an [Elector]. Its functions must not be called concurrently.
 type Election struct {
-	Config    *rest.Config // follows the operator's logins
+	Config    *rest.Config // client configuration; after another login of the operator, requests use the new credentials
 	Name      string       // name of the lease
 	Namespace string       // namespace of the lease
 	Identity  string       // name of this replica in the lease

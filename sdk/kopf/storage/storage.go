@@ -42,8 +42,8 @@ type DiffBaseAnnotation struct {
 	Key    string // name of the annotation; defaults to "last-handled-configuration"
 	NoV1   bool   // do not write the name that older versions of Kopf use for a long key; defaults to false
 
-	// Ignored are fields whose changes do not count, even if handlers name them. Defaults to none. Another
-	// operator of the same objects must ignore the same fields: otherwise, each takes over all objects as updated.
+	// Ignored are fields whose changes do not count, even if handlers name them. Defaults to none. All
+	// operators of the same objects must ignore the same fields. Otherwise, each of them sees all objects as updated when it starts.
 	Ignored []kopf.Path
 }
 

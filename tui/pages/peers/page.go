@@ -24,7 +24,7 @@ type Page struct {
 // row is a peer in a peering object, or the head of the object.
 type row struct {
 	peering *inspect.Peering
-	peer    *inspect.Peer // nil in the head
+	peer    *inspect.Peer // nil in the heading row of a peering object
 }
 
 // New returns the page.
