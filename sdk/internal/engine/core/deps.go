@@ -1,5 +1,5 @@
-// Package core has the parts that all of an operator share: the dependencies, the settings, the served resources with
-// their handlers, the shards, and the deleted objects.
+// Package core holds the state that all parts of the engine share: dependencies, settings, served resources with their
+// handlers, shards, and tombstones of deleted objects.
 package core
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Deps are the dependencies that the parts of the engine share. The operator fills them in before
-// the first stream starts; they do not change afterwards.
+// Deps are the dependencies that the parts of the engine share. The operator fills them in before the first stream
+// starts; they do not change afterwards.
 type Deps struct {
 	Client   *kube.Client
 	Registry *handlers.Registry
@@ -32,39 +32,40 @@ type Deps struct {
 	Now      func() time.Time
 	Queue    *queue.Queue
 	Indices  *index.Indices
-	Failures state.Failures // where permanent failures are recorded on objects
+	Failures state.Failures // storage of permanent failures on objects
 	Retries  *retries
-	NewMemo  func() any // makes the memo of an object; nil if objects have none
+	NewMemo  func() any // constructor of an object's memo; nil if objects have no memos
 	State    *RunState
 	Shards   *ownShards     // nil unless replicas share the objects
 	Running  *RunningCycles // nil unless other replicas may take objects over
 	Leases   *LeaseStats
-	Graves   graves // the objects that are gone
+	Graves   graves // tombstones of deleted objects
 
-	SharedState   sync.Map // keys of the resources of objects that another program records its handling on
-	HiddenIndices sync.Map // ids of the indices that have had a hidden value of an object
+	SharedState   sync.Map // keys of resources whose last-handled states another program changes; each is warned about once
+	HiddenIndices sync.Map // ids of indices that received a hidden value of an object
 
-	Sink      *observe.Sink      // what happens is told to its subscribers
-	Recorders *observe.Recorders // of Kubernetes events
+	Sink      *observe.Sink      // publishes the engine's events to the subscribers
+	Recorders *observe.Recorders // record Kubernetes events
 
-	// Background is the context of what runs independently of single objects, such as daemons. It
-	// ends when the operator has stopped everything else.
+	// Background is the context of work that is independent of single objects, such as daemons. The operator cancels it
+	// after it has stopped everything else.
 	Background context.Context
-	Stopping   <-chan struct{} // closes when the operator is asked to stop
+	Stopping   <-chan struct{} // closed when the operator is asked to stop
 }
 
-// RunState is whether the operator handles objects now.
+// RunState holds the conditions under which the operator handles objects.
 type RunState struct {
-	Paused    atomic.Bool // no object is handled
-	WasPaused atomic.Bool // paused since the streams were adjusted last, however shortly
+	Paused    atomic.Bool // set while the operator handles no object
+	WasPaused atomic.Bool // set if the operator was paused, however briefly, since the streams were last adjusted
 
 	Pause    fence.Guard // drains while paused
 	Exit     fence.Guard // drains once the operator stops
 	Election fence.Guard // closed while another replica may lead; open without elections
 
-	Records atomic.Pointer[[]*fence.Guard] // one for each record of the operator in a peering object; nil if there are none
+	Records atomic.Pointer[[]*fence.Guard] // guards of the operator's peering records; nil if there are none
 
-	// RetryFormer makes objects that failed before the operator started be retried when it finds them.
+	// RetryFormer enables retries of objects that failed permanently before the operator started, when the streams list
+	// them.
 	RetryFormer atomic.Bool
 }
 
@@ -78,15 +79,15 @@ func (d *Deps) Recorder(res *resources.Resource, object *object.Object) *observe
 	return d.Recorders.For(Reference(object)).WithoutSecrets(d.Settings.Redaction.Of(res, object))
 }
 
-// Reference returns a reference to an object, which does not keep its version.
+// Reference returns a reference to an object without its resourceVersion.
 func Reference(object *object.Object) observe.ObjectReference {
 	return observe.ObjectReference{
 		APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name, UID: object.UID, Namespace: object.Namespace,
 	}
 }
 
-// Subject returns the subject of events about an object. The identity is nil if the operator does not
-// remember the object. What is logged is also posted as Kubernetes events if the settings say so.
+// Subject returns the subject of events about an object. A nil identity stands for an object that the operator does not
+// remember. If Posting.Loggers is set, the subject's logger also posts its lines as Kubernetes events.
 func (d *Deps) Subject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
 	s := &observe.Subject{
 		Identity: identity, Resource: res, Object: object, Reference: Reference(object),
@@ -99,14 +100,14 @@ func (d *Deps) Subject(identity *observe.Identity, res *resources.Resource, obje
 	return s
 }
 
-// DropLate logs that an old version of an object is dropped, since the object is gone.
+// DropLate logs that the operator drops an old version of a deleted object.
 func (d *Deps) DropLate(old *object.Object) {
 	d.Logger.Debug("Dropping what is outdated", observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail,
 		"what", old.String(), "reason", "the object is gone")
 }
 
-// HidesIndex reports whether the values of an index must not be shown: they are made of Secrets, one of them has contained
-// a hidden value of an object, or the settings name the index.
+// HidesIndex reports whether the values of an index must not be shown: the index may select Secrets, it received a
+// hidden value of an object, or the settings list it.
 func (d *Deps) HidesIndex(id string) bool {
 	if _, hidden := d.HiddenIndices.Load(id); hidden {
 		return true
@@ -116,7 +117,7 @@ func (d *Deps) HidesIndex(id string) bool {
 	})
 }
 
-// NewIndices makes the indices that the handlers fill.
+// NewIndices creates the indices of all indexing handlers.
 func NewIndices(registry *handlers.Registry) *index.Indices {
 	indices := new(index.Indices)
 	for _, h := range registry.All() {

@@ -11,39 +11,39 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 )
 
-// Elector elects one of the replicas of an operator.
+// Elector elects the leader among the replicas of an operator.
 type Elector interface {
-	// Elect takes part in elections until the context ends, and then releases what it holds. It returns an
-	// error only if it cannot begin.
+	// Elect takes part in elections until the context ends, and then releases the lease. It returns an error only if it
+	// cannot start.
 	Elect(ctx context.Context, election Election) error
 }
 
-// Election is what an elector needs to know.
+// Election is the configuration of an elector, and its callbacks.
 type Election struct {
 	Config                    *rest.Config
-	Namespace, Name, Identity string // of the lease, and of this replica
+	Namespace, Name, Identity string // namespace and name of the lease; identity of this replica
 	Times                     leases.Times
 	Logger                    *slog.Logger
 
-	// Renewed is called after each request that made this replica hold the lease, or renewed that, with the time before
-	// it was sent. It returns false if the term is over, since the deadline before has passed.
+	// Renewed is called after each request that acquired or renewed the lease, with the time before the request was sent.
+	// It returns false if the previous deadline has passed, which ends the term.
 	Renewed func(sent time.Time) bool
 
-	// Lead is called when this replica was elected. It returns at once.
+	// Lead is called when this replica was elected. It does not block.
 	Lead func()
 
-	// MayRelease reports, after the end of the context, whether nothing is handled anymore: only then the lease
-	// is released.
+	// MayRelease is called after the context has ended. It reports whether this replica has stopped handling objects;
+	// otherwise, the elector must keep the lease.
 	MayRelease func() bool
 
-	// Follow is called when this replica is not the leader, and again for each other leader. The leader is
-	// empty if there is none. If this replica has led, Follow blocks until it handles nothing anymore.
+	// Follow is called when this replica is not the leader, and whenever the leader changes. The leader is empty if there
+	// is none. If this replica was the leader, Follow blocks until it has stopped handling objects.
 	Follow func(leader string)
 }
 
-// ErrElection is wrapped by the error of an elector, with which the operator stops.
+// ErrElection is wrapped by an elector's error, which stops the operator.
 var ErrElection = errors.New("take part in the leader election")
 
-// ErrElector is the error of an operator that elects a leader and has no elector.
+// ErrElector is returned by an operator that uses leader election without an elector.
 var ErrElector = errors.New("take part in the leader election: this operator has no elector; call leaderelection.Register(r) where the handlers are registered, " +
 	"and run: go get github.com/kopf-dev/kopf/sdk/leaderelection")

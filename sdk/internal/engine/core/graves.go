@@ -7,22 +7,23 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// maxGraves limits how many objects are remembered that are gone. A late event comes seconds after the deletion.
+// maxGraves limits the number of tombstones. Late events arrive within seconds after a deletion, so old tombstones are
+// safe to drop.
 const maxGraves = 4096
 
-// graves are the objects that are proven to be gone: their deletion was seen, or the API server does not have
-// them anymore. A stream that starts again with a list of an API server that lags behind, and a daemon that
-// ends at the wrong moment, can bring an old version of such an object. To handle it would repeat its deletion
-// handlers, since what they did is forgotten with the object. It is safe for concurrent use.
+// graves are tombstones of objects that were deleted: the operator saw the deletion, or the API server does not have the
+// object. An old version of such an object can arrive from a new stream that lists from a lagging API server, or from a
+// daemon that ends after the deletion. Handling the old version would call the deletion handlers again, because their
+// records were deleted with the object. It is safe for concurrent use.
 type graves struct {
 	mu    sync.Mutex
-	gone  map[queue.Key]uint64 // the versions of the cluster without the objects; 0 if they are no numbers
-	order []queue.Key          // of the burials, a ring
+	gone  map[queue.Key]uint64 // resourceVersions of the cluster at which the objects are absent; 0 if they are not numbers
+	order []queue.Key          // ring of the keys, oldest first from next
 	next  int
 }
 
-// Bury remembers that an object is gone by a version of the cluster. An object without a uid is not remembered:
-// its successor has the same key.
+// Bury records that an object was deleted at a resourceVersion of the cluster. It ignores an object without a UID,
+// because its successor has the same key.
 func (g *graves) Bury(resource, uid, resourceVersion string) {
 	if uid == "" {
 		return
@@ -45,10 +46,10 @@ func (g *graves) Bury(resource, uid, resourceVersion string) {
 	g.gone[key] = max(g.gone[key], NumberOf(resourceVersion))
 }
 
-// IsLate reports whether an event is of an object that was gone before, and is not its deletion. An event of a
-// newer version of the cluster proves the opposite: the object is back, as after a server was restored from a
-// backup. If versions cannot be compared, lists are right. Listed is whether any of the events that the event
-// stands for was of a list, and complete is the greatest [watch.Event.Complete] of them.
+// IsLate reports whether an event delivers an old version of a deleted object. An event with a newer version of the
+// cluster proves that the object exists again, for example after a restore from a backup; its tombstone is removed. If
+// versions cannot be compared, lists are trusted. Listed reports whether any of the merged events comes from a list, and
+// complete is their greatest [watch.Event.Complete].
 func (g *graves) IsLate(key queue.Key, event watch.Event, listed bool, complete uint64) bool {
 	if event.Type == watch.Deleted {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// guards returns the guards of an object's work: the operator's, also those of its records in peering objects, and its
-// shard's if the objects of its resource are shared.
+// guards returns the guards of an object's work: the operator's, those of its peering records, and the guard of the
+// object's shard if replicas share the resource's objects.
 func (d *Deps) guards(res *ServedResource, obj *object.Object) []*fence.Guard {
 	all := []*fence.Guard{&d.State.Pause, &d.State.Exit, &d.State.Election}
 	if records := d.State.Records.Load(); records != nil {
@@ -21,17 +21,17 @@ func (d *Deps) guards(res *ServedResource, obj *object.Object) []*fence.Guard {
 	return all
 }
 
-// EnterTerm returns a context for a piece of an object's work, which belongs to the present terms of its guards.
+// EnterTerm returns a context for one piece of an object's work, bound to the current terms of its guards.
 func (d *Deps) EnterTerm(ctx context.Context, res *ServedResource, obj *object.Object) context.Context {
 	return fence.With(ctx, d.guards(res, obj)...)
 }
 
-// ErrStopping ends a cycle in which the operator may call no more handlers: it was asked to stop or to pause, or another
-// one may act. Nothing is recorded of the attempt that was interrupted or not begun; the operator or the replica that acts next makes it.
+// ErrStopping ends a cycle that may not call further handlers, because the operator must stop or pause, or another
+// operator may act. The interrupted attempt is not recorded, so the operator or replica that acts next repeats it.
 var ErrStopping = errors.New("the operator is stopping, is paused, or may not act on the object now")
 
-// IsFenced reports whether an error says that the operator may not act now. Nothing failed: whatever permits it to
-// act again lists the objects.
+// IsFenced reports whether an error means that the operator may not act at present. Such an error needs no retry: when
+// the operator may act again, it relists the objects.
 func IsFenced(err error) bool {
 	return errors.Is(err, ErrStopping) || errors.Is(err, fence.ErrLapsed)
 }

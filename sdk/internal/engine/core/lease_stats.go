@@ -6,10 +6,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 )
 
-// LeaseStats is what the metrics tell of one of several replicas. It is safe for concurrent use.
+// LeaseStats are the counters of one replica's leases for the metrics. They are safe for concurrent use.
 type LeaseStats struct {
 	Shards leases.Stats
 
 	Leads         atomic.Bool
-	Elected, Lost atomic.Int64 // how many times it began to lead, and lost its lease
+	Elected, Lost atomic.Int64 // number of times that this replica became the leader, and lost the lease
 }

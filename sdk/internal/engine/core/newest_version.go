@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// NewestVersion lists the newest version of an object; nil if it does not exist anymore, which is remembered.
-// Operators need no permission to get single objects.
+// NewestVersion reads the newest version of an object. If the object does not exist, it records a tombstone and returns
+// nil. It lists instead of gets, because operators need no permission to get objects.
 func (d *Deps) NewestVersion(ctx context.Context, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
 	list, err := d.Client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {

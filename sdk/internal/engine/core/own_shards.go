@@ -12,21 +12,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
 )
 
-// ownShards are the shards whose objects the operator handles, of all that its replicas share. A nil value is
-// that of an operator that handles all objects. It is safe for concurrent use.
+// ownShards are the shards whose objects this replica handles. A nil value handles all objects. It is safe for
+// concurrent use.
 type ownShards struct {
 	Division shards.Division
 	queue    *queue.Queue
-	changed  func() // is called when streams must be started or stopped
+	changed  func() // callback that starts or stops streams after a change of the shards
 
-	guards []fence.Guard // one guard per shard, by the number of the shard
+	guards []fence.Guard // guards by the number of the shard
 
 	mu     sync.Mutex
-	gained int // how many times shards were added
+	gained int // number of times that shards were added
 	Own    atomic.Pointer[shards.Set]
 }
 
-// NewOwnShards returns the shards of an operator that holds none yet.
+// NewOwnShards returns an empty set of own shards.
 func NewOwnShards(d shards.Division, q *queue.Queue, changed func()) *ownShards {
 	o := &ownShards{Division: d, queue: q, changed: changed, guards: make([]fence.Guard, d.Shards)}
 	for shard := range o.guards {
@@ -36,7 +36,7 @@ func NewOwnShards(d shards.Division, q *queue.Queue, changed func()) *ownShards 
 	return o
 }
 
-// Set sets the shards. What is queued of new ones is from a time before, and outdated.
+// Set replaces the own shards. It drops queued objects of added shards, because they predate the ownership.
 func (o *ownShards) Set(own shards.Set) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +58,8 @@ func (o *ownShards) Set(own shards.Set) {
 	}
 }
 
-// Gains returns how many times shards were added. Streams that started before miss their objects.
+// Gains returns the number of times that shards were added. A stream that started at a lower number lacks the objects of
+// the added shards.
 func (o *ownShards) Gains() int {
 	if o == nil {
 		return 0
@@ -79,37 +80,38 @@ func (o *ownShards) of(obj *object.Object) int {
 // Guard returns the guard of a shard.
 func (o *ownShards) Guard(shard int) *fence.Guard { return &o.guards[shard] }
 
-// actsOn reports whether the operator handles the objects of a shard.
+// actsOn reports whether this replica handles the objects of a shard.
 func (o *ownShards) actsOn(shard int) bool { return o == nil || o.Own.Load().Has(shard) }
 
-// Any reports whether the operator may handle objects of a resource.
+// Any reports whether this replica may handle objects of a resource.
 func (o *ownShards) Any(res *ServedResource) bool {
 	return o == nil || !res.Narrowed() || o.Own.Load().Len() > 0
 }
 
-// Owns reports whether the operator handles an object of a resource.
+// Owns reports whether this replica handles an object of a resource.
 func (o *ownShards) Owns(res *ServedResource, obj *object.Object) bool {
 	return o == nil || !res.Narrowed() || o.actsOn(o.Division.Of(obj))
 }
 
-// OwnsKey is [ownShards.Owns] for an object that is remembered. A resource that is not served anymore is owned.
+// OwnsKey is [ownShards.Owns] for a remembered object. It returns true if the resource is not served: res is nil.
 func (o *ownShards) OwnsKey(res *ServedResource, key queue.Key, namespace string) bool {
 	return o == nil || res == nil || !res.Narrowed() || o.actsOn(o.OfKey(key, namespace))
 }
 
-// OfKey returns the shard of an object that is remembered.
+// OfKey returns the shard of a remembered object.
 func (o *ownShards) OfKey(key queue.Key, namespace string) int {
 	uid := key.Object
 	if strings.Contains(uid, "/") {
-		uid = "" // of an extension server that has none
+		uid = "" // the key has a name, because an extension server assigned no UID
 	}
 	return o.Division.Of(&object.Object{UID: uid, Namespace: namespace})
 }
 
-// Selector returns the parameter shardSelector of requests.
+// Selector returns the shardSelector parameter of list and watch requests.
 func (o *ownShards) Selector() string { return o.Division.Selector(*o.Own.Load()) }
 
-// Refuses returns why the objects of a resource with these handlers cannot be shared; it is empty if they can.
+// Refuses returns the reason why replicas cannot share the objects of a resource with these handlers; it is empty if
+// they can.
 func (o *ownShards) Refuses(set *handlers.Set) string {
 	if o == nil || o.Division.Key == shards.ByNamespace || !set.Has(handlers.Indexing) {
 		return ""

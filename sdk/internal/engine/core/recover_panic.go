@@ -2,9 +2,9 @@ package core
 
 import "github.com/kopf-dev/kopf/sdk/internal/handlers"
 
-// RecoverPanic is deferred around functions of users, so that a panic becomes an error: daemons, but also
-// filters, storages, lifecycles and transformations. [daemons.OnNewStack] does the same for other handlers,
-// which [call.invoke] calls in goroutines of their own.
+// RecoverPanic turns a panic of a user's function into an error; callers defer it. It serves daemons, filters, storages,
+// lifecycles and transformations. [daemons.OnNewStack] does the same for all other handlers, which [call.invoke] calls
+// in separate goroutines.
 func RecoverPanic(err *error) {
 	if value := recover(); value != nil {
 		*err = handlers.Panicked(value)

@@ -12,39 +12,39 @@ import (
 )
 
 const (
-	maxRetries   = 16              // objects with failures that are retried at the same time
-	retryBackoff = 5 * time.Second // after the API server did not return an object
+	maxRetries   = 16              // limit of objects whose failures are retried at the same time
+	retryBackoff = 5 * time.Second // delay after a request that did not return the object
 )
 
-// RetryJob is an object whose failed handlers are to be called again.
+// RetryJob is a request to retry the failed handlers of an object.
 type RetryJob struct {
 	Key     queue.Key
-	Handler string // the only one; all if empty
+	Handler string // id of the only handler to retry; empty for all handlers
 }
 
-// retries calls the failed handlers of many objects again, a few objects at a time, so that neither the
-// API server nor what the handlers call is flooded. It is safe for concurrent use.
+// retries calls the failed handlers of many objects again, a few objects at a time, so that the retries do not flood the
+// API server or external systems. It is safe for concurrent use.
 type retries struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	retry  func(context.Context, RetryJob) error
-	logger func() *slog.Logger // asked for when it is needed: the startup may replace it
+	logger func() *slog.Logger // returns the current logger, which startup handlers may replace
 
 	mu      sync.Mutex
 	jobs    []*objectRetry
-	queued  map[queue.Key]*objectRetry // the jobs
+	queued  map[queue.Key]*objectRetry // jobs by their objects
 	workers sync.WaitGroup
 	running int
 	stopped bool
 }
 
-// objectRetry is what is queued for one object.
+// objectRetry is the queued retry of one object.
 type objectRetry struct {
 	key      queue.Key
-	handlers []string // to be called in turn; one that is empty stands for all
+	handlers []string // ids of handlers to call, in this order; an empty id stands for all handlers
 }
 
-// include adds a handler to those that are called.
+// include adds a handler; an empty id stands for all handlers.
 func (o *objectRetry) include(handler string) {
 	switch {
 	case handler == "":
@@ -54,14 +54,14 @@ func (o *objectRetry) include(handler string) {
 	}
 }
 
-// NewRetries returns retries that call the function for each job, until the context ends.
+// NewRetries returns an empty queue of retries, which calls the function for each job until the context ends.
 func NewRetries(ctx context.Context, logger func() *slog.Logger, retry func(context.Context, RetryJob) error) *retries {
 	r := &retries{logger: logger, retry: retry}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
 }
 
-// Add queues a job. If one for the object is queued already, that one calls the handlers of both.
+// Add queues a job. It merges the job into a queued one for the same object.
 func (r *retries) Add(job RetryJob) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *retries) Add(job RetryJob) {
 	}
 }
 
-// Stop drops what is not begun, and waits for the workers.
+// Stop drops all queued jobs, and waits for the workers.
 func (r *retries) Stop() {
 	r.cancel()
 	r.mu.Lock()
@@ -111,7 +111,7 @@ func (r *retries) work() {
 	}
 }
 
-// do carries out a job, however long the API server does not answer.
+// do runs a job, and repeats it until the API server returns the object.
 func (r *retries) do(job RetryJob) {
 	for warned := false; ; {
 		err := r.retry(r.ctx, job)

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// RunningCycles are the objects that workers handle now, so that they can be stopped. A nil value is that of
-// an operator that never gives objects away. It is safe for concurrent use.
+// RunningCycles tracks the objects that workers are handling, so that a handover can stop their cycles. A nil value
+// belongs to an operator that hands no objects over, and tracks nothing. It is safe for concurrent use.
 type RunningCycles struct {
 	mu     sync.Mutex
 	cycles map[queue.Key]*runningCycle
@@ -21,8 +21,8 @@ type runningCycle struct {
 	ended     chan struct{}
 }
 
-// Begin notes that a worker handles an object until end is called. The object must be checked for whether the
-// operator may handle it only after that.
+// Begin registers a cycle until end is called. Check only after Begin whether the operator may handle the object;
+// otherwise, Stop can miss the cycle.
 func (r *RunningCycles) Begin(ctx context.Context, key queue.Key, namespace string) (_ context.Context, end func()) {
 	if r == nil {
 		return ctx, func() {}
@@ -44,8 +44,8 @@ func (r *RunningCycles) Begin(ctx context.Context, key queue.Key, namespace stri
 	}
 }
 
-// Stop waits until the handling of some objects has ended. After the grace period, it cancels the contexts of
-// their handlers. It calls slow if some still run a moment later, and goes on waiting.
+// Stop waits until the cycles of matching objects have ended. After the grace period, it cancels the contexts of the
+// cycles. If some still run [queue.AbandonAfter] later, it calls slow with their number, and continues to wait.
 func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, grace time.Duration, slow func(objects int)) {
 	var running []*runningCycle
 	r.mu.Lock()
@@ -70,7 +70,7 @@ func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, g
 	}
 }
 
-// stillRunning returns the cycles that have not ended after a while.
+// stillRunning waits up to the limit, and returns the cycles that have not ended.
 func stillRunning(all []*runningCycle, limit time.Duration) (left []*runningCycle) {
 	timer := time.NewTimer(max(0, limit))
 	defer timer.Stop()

@@ -12,16 +12,16 @@ import (
 type ServedResource struct {
 	Resource    *resources.Resource
 	Handlers    *handlers.Set
-	ExtraFields []object.Path // fields outside of the essence that handlers look at
+	ExtraFields []object.Path // fields outside of the essence that handlers select
 	Changing    []string      // ids of the handlers that keep their progress on the objects
-	Indexes     []string      // ids of the indices that the objects are in, each once
+	Indexes     []string      // ids of the indices that contain the objects, sorted and unique
 
-	// OnlyIndexed reports whether the objects are only indexed, and always were.
+	// OnlyIndexed reports whether the objects are only indexed, and were only indexed since the start.
 	OnlyIndexed bool
 }
 
-// NewServedResource selects the handlers of a resource. If the objects are shown in the inspector,
-// they are never regarded as only indexed.
+// NewServedResource selects the handlers of a resource. Objects that the inspector shows are never regarded as only
+// indexed.
 func NewServedResource(registry *handlers.Registry, res *resources.Resource, inspected bool) *ServedResource {
 	set := registry.ForResource(res)
 	return &ServedResource{
@@ -34,26 +34,26 @@ func NewServedResource(registry *handlers.Registry, res *resources.Resource, ins
 	}
 }
 
-// Narrowed reports whether the operator handles only its own selection and shards of the objects. Those that
-// are only indexed are all needed for the indices.
+// Narrowed reports whether the operator handles only its own selection and shards of the objects. Objects that are only
+// indexed are not narrowed, because the indices need all of them.
 func (s *ServedResource) Narrowed() bool {
 	return s.Handlers.Has(handlers.Changing) || s.Handlers.Has(handlers.Watching) || s.Handlers.Has(handlers.Spawning)
 }
 
-// Replacing makes the resource the successor of an earlier definition of it. Objects that were
-// handled before are remembered, so that they are not only indexed.
+// Replacing makes the resource the successor of an earlier definition. If the earlier objects were handled, memories of
+// them exist, so the new objects are not regarded as only indexed.
 func (s *ServedResource) Replacing(before *ServedResource) *ServedResource {
 	s.OnlyIndexed = s.OnlyIndexed && before.OnlyIndexed
 	return s
 }
 
-// ServedResources finds how the objects of a resource are handled.
+// ServedResources looks up served resources.
 type ServedResources interface {
-	// Served returns nil if the resource is not served.
+	// Served returns the resource with a key; nil if the resource is not served.
 	Served(key string) *ServedResource
 }
 
-// IDsOf returns the ids of handlers, in their order.
+// IDsOf returns the ids of the handlers, in the same order.
 func IDsOf(handlers []*handlers.Handler) []string {
 	ids := make([]string, len(handlers))
 	for i, h := range handlers {
@@ -62,7 +62,7 @@ func IDsOf(handlers []*handlers.Handler) []string {
 	return ids
 }
 
-// LearnsOfDeletions reports whether handlers of raw events or daemons are told that an object is gone.
+// LearnsOfDeletions reports whether the resource has event handlers, daemons or timers, which must notice a deletion.
 func (s *ServedResource) LearnsOfDeletions() bool {
 	return s.Handlers.Has(handlers.Watching) || s.Handlers.Has(handlers.Spawning)
 }

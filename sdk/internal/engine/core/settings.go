@@ -22,31 +22,31 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Settings are the settings of an operator, with all defaults filled in by package kopf, which
-// documents them. A negative duration is none.
+// Settings are the settings of an operator, with all defaults filled in by package kopf, which documents them. A
+// negative duration disables the delay or limit.
 type Settings struct {
-	// Of watch-streams: see [watch.Options].
+	// Watch streams; see [watch.Options].
 	ServerTimeout     time.Duration
 	ClientTimeout     time.Duration
 	ReconnectBackoff  time.Duration
 	InactivityTimeout time.Duration
 
-	ScanningDisabled bool // resources are discovered only once
+	ScanningDisabled bool // discover resources only once
 
-	// Of the queue: see [queue.Options].
+	// Queue; see [queue.Options].
 	WorkerLimit int
 	ExitTimeout time.Duration
-	ErrorDelays iter.Seq[time.Duration] // between cycles of an object that fail
+	ErrorDelays iter.Seq[time.Duration] // delays between failing cycles of one object
 
-	// Of handlers.
-	DefaultBackoff time.Duration // after arbitrary errors
+	// Handlers.
+	DefaultBackoff time.Duration // delay after an arbitrary error
 	Lifecycle      handlers.Lifecycle
-	MaxWorkers     int // handlers that run at the same time; no limit if not positive
+	MaxWorkers     int // limit of concurrent handlers; no limit if not positive
 
 	Posting   Posting
 	Redaction redact.Policy
 
-	// Of requests to the cluster: see [kube.ClientOptions].
+	// Requests to the cluster; see [kube.ClientOptions].
 	RequestTimeout    time.Duration
 	AnswerTimeout     time.Duration
 	ConnectTimeout    time.Duration
@@ -60,23 +60,22 @@ type Settings struct {
 	Selection Selection
 	Lease     Lease
 
-	// LeaderElection lets only one of the replicas handle objects, which the elector elects. Startup handlers
-	// may set the elector.
+	// LeaderElection makes only the elected replica handle objects. Startup handlers may set the elector.
 	LeaderElection bool
 	Elector        Elector
 
-	ExitingTimeout time.Duration // from the request to stop until the process is ended by force
-	Meter          observe.Meter // nil if nothing is counted
-	Liveness       string        // URL of the liveness endpoint; none if empty
+	ExitingTimeout time.Duration // time from the stop request until the process exits forcibly
+	Meter          observe.Meter // nil if there are no metrics
+	Liveness       string        // URL of the liveness endpoint; no endpoint if empty
 
-	// Of what is stored on objects.
+	// Records on objects.
 	Finalizer          string
-	ConsistencyTimeout time.Duration // the time in which versions are ignored that cannot be compared with the one that a patch made
+	ConsistencyTimeout time.Duration // time in which to ignore versions that cannot be compared with the version that a patch made
 	Progress           state.ProgressStorage
 	DiffBase           state.DiffBaseStorage
 }
 
-// Check returns the mistakes in the settings that would keep the operator from storing anything.
+// Check returns an error if the settings of peering, persistence, admission or scaling are invalid.
 func (s *Settings) Check(registry *handlers.Registry) error {
 	var ids []string
 	for _, h := range registry.All() {
@@ -105,20 +104,20 @@ func (s *Settings) Check(registry *handlers.Registry) error {
 	return nil
 }
 
-// Admission is how reviews of the API server arrive.
+// Admission configures how the reviews of the API server reach the operator.
 type Admission struct {
-	// Serve passes requests on to the handler until the context ends, and announces where the API server
-	// finds it. It is nil if there is no way in.
+	// Serve passes requests to the handler until the context ends, and announces the URL or service to the API server. It
+	// is nil if the operator has no webhook endpoint.
 	Serve func(ctx context.Context, logger *slog.Logger, reviews http.Handler, announce func(admission.ClientConfig)) error
 
-	Managed string // the suffix of the webhooks' names, and the name of their configurations; none are managed if empty
-	Session string // of development; empty in production
+	Managed string // suffix of the webhooks' names, and name of their configurations; empty if the operator manages none
+	Session string // name of the development session; empty in production
 
-	ReviewOwn bool // the handlers are asked about the operator's own records, too
-	Confined  bool // the webhooks are for the namespaces that the operator serves, instead of all
+	ReviewOwn bool // also review changes of the operator's own records
+	Confined  bool // limit the webhooks to the namespaces that the operator serves
 }
 
-// checkScaling returns the mistake in the settings of several replicas.
+// checkScaling returns an error if the settings of replicas are invalid.
 func (s *Settings) checkScaling() error {
 	if _, err := labels.Parse(s.Selection.Labels); err != nil {
 		return fmt.Errorf("the label selector %q: %w", s.Selection.Labels, err)
@@ -141,45 +140,45 @@ func (s *Settings) checkScaling() error {
 	return s.Lease.Times.Check()
 }
 
-// Selection is which objects the operator handles, of those in its namespaces. Resources that are only indexed
-// are not narrowed.
+// Selection selects the objects that the operator handles in its namespaces. It does not apply to resources that are
+// only indexed.
 type Selection struct {
-	Labels   string          // a label selector; all objects if empty
-	Division shards.Division // of the objects among replicas; no shards if it is zero
+	Labels   string          // label selector; empty selects all objects
+	Division shards.Division // division of the objects among replicas; zero if there are no shards
 
-	// IgnoredMetadata are the names of labels and annotations outside of the essence, or their prefixes
-	// with a slash at the end.
+	// IgnoredMetadata are names of labels and annotations that the essence excludes. A name with a slash at the end is a
+	// prefix.
 	IgnoredMetadata []string
 }
 
-// Lease is what replicas of the operator have in common, and how this one is told from others.
+// Lease identifies the leases of an operator's replicas, and this replica.
 type Lease struct {
-	Namespace string // defaults to that of the credentials
+	Namespace string // defaults to the namespace of the credentials
 	Name      string
-	Identity  string // defaults to a new one in each run
+	Identity  string // defaults to the host name with a random suffix
 	Times     leases.Times
 }
 
-// Peering is how the operator deals with other operators of the same objects.
+// Peering configures how the operator coexists with other operators for the same objects.
 type Peering struct {
-	Name        string // of the peering objects
+	Name        string // name of the peering objects
 	Priority    int
-	Lifetime    time.Duration // of the operator's record after each keep-alive
+	Lifetime    time.Duration // validity of the operator's record after each keep-alive
 	Mandatory   bool          // pause while there is no peering object
 	Standalone  bool          // ignore other operators
 	Stealth     bool          // do not log keep-alives
-	ClusterWide bool          // use the peering object of the cluster, even if the operator serves some namespaces
+	ClusterWide bool          // use the cluster-wide peering object, even if the operator serves only some namespaces
 }
 
-// TakesPart reports whether the operator takes notice of other operators.
+// TakesPart reports whether the operator coordinates with other operators through peering.
 func (p *Peering) TakesPart() bool { return p.Name != "" && !p.Standalone }
 
-// Posting is how Kubernetes events are posted.
+// Posting configures the posting of Kubernetes events.
 type Posting struct {
 	Disabled   bool
-	Loggers    bool       // all log lines about an object are posted, not only failures of handlers
-	Level      slog.Level // the lowest level that is posted
-	Component  string     // the reporting component
-	Instance   string     // the reporting instance
-	NamePrefix string     // of the names of the events
+	Loggers    bool       // post all log lines about an object, not only failures of handlers
+	Level      slog.Level // lowest level that is posted
+	Component  string     // reporting component
+	Instance   string     // reporting instance
+	NamePrefix string     // prefix of the events' names
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Wakeup wakes up one goroutine. Signals that are raised before it looks count as one.
+// Wakeup wakes up one goroutine. Signals before it receives merge into one.
 type Wakeup chan struct{}
 
-// NewWakeup returns a wakeup without signals.
+// NewWakeup returns a wakeup without a pending signal.
 func NewWakeup() Wakeup { return make(Wakeup, 1) }
 
-// Raise sends a signal, and does not block.
+// Raise sends a signal without blocking.
 func (s Wakeup) Raise() {
 	select {
 	case s <- struct{}{}:
@@ -19,7 +19,7 @@ func (s Wakeup) Raise() {
 	}
 }
 
-// Sleep waits for a duration. It returns the error of the context if that ends before.
+// Sleep waits for a duration. It returns the context's error if the context ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
