@@ -1,4 +1,5 @@
-// Package call calls handlers of all families: one attempt at a time, with its limits, its outcome and its report.
+// Package call runs single attempts of handlers of all families: it enforces their limits, decides their outcome and
+// reports it.
 package call
 
 import (
@@ -15,15 +16,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// Invoker attempts handlers. It is safe for concurrent use.
+// Invoker runs attempts of handlers. It is safe for concurrent use.
 type Invoker struct {
 	now   func() time.Time
 	sink  *observe.Sink
-	slots chan struct{} // one for each handler that runs; nil if their number is not limited
+	slots chan struct{} // one slot per running handler; nil if the number of handlers is not limited
 }
 
-// NewInvoker returns an invoker of at most so many handlers at the same time. If the limit is not
-// positive, there is none.
+// NewInvoker returns an invoker. The limit is the number of handlers that run concurrently; there is no limit if it is
+// not positive.
 func NewInvoker(now func() time.Time, sink *observe.Sink, limit int) *Invoker {
 	i := &Invoker{now: now, sink: sink}
 	if limit > 0 {
@@ -32,26 +33,26 @@ func NewInvoker(now func() time.Time, sink *observe.Sink, limit int) *Invoker {
 	return i
 }
 
-// Attempt is what a family of handlers hands to [Invoker.Try].
+// Attempt is the input of [Invoker.Try].
 type Attempt struct {
-	Subject *observe.Subject // whom the attempt is about
-	Call    *handlers.Call   // [Invoker.Try] adds the retry, the start and the runtime
-	Retries int              // attempts before this one
-	Started time.Time        // when the first attempt began; zero if this is the first
-	Backoff time.Duration    // after arbitrary errors, if the handler has none of its own
-	Slot    *Slot            // nil if the attempt needs none
-	Grace   time.Duration    // how long to wait after the handler's context has ended; no limit if zero
-	Task    *daemons.Task    // of a daemon or a timer, else nil
+	Subject *observe.Subject // subject of the reported events
+	Call    *handlers.Call   // [Invoker.Try] sets the retry, the start and the runtime
+	Retries int              // number of attempts before this one
+	Started time.Time        // start of the first attempt; zero in the first attempt
+	Backoff time.Duration    // delay after an arbitrary error, for a handler without its own
+	Slot    *Slot            // slot of the object; nil if the attempt needs none
+	Grace   time.Duration    // time to wait for the handler after its context has ended; no limit if zero
+	Task    *daemons.Task    // running daemon or timer; nil for other handlers
 
-	// Then runs after the handler has succeeded, as a part of the attempt. Optional.
+	// Then runs after the handler has succeeded, as a part of the attempt. It may be nil.
 	Then func(ctx context.Context) error
 
 	Began, Ended time.Time // set by [Invoker.Try]
 }
 
-// Try attempts a handler once, unless its limits are exceeded: it calls the handler, decides the outcome, and emits
-// it to the sink. It returns false, and the attempt must not count, if the fence forbids to begin or the operator is
-// stopping.
+// Try attempts a handler once, unless its limits are exceeded: it calls the handler, decides the outcome, and emits it
+// to the sink. It returns false if the fence forbids the start or the operator is stopping; then the attempt must not
+// count.
 func (i *Invoker) Try(ctx context.Context, a *Attempt) (handlers.Outcome, bool) {
 	if fence.MayBegin(ctx) != nil {
 		return handlers.Outcome{}, false
@@ -80,12 +81,12 @@ func (a *Attempt) limits() handlers.Limits {
 	return limits
 }
 
-// begin begins the attempt. It returns an outcome if the limits of the handler are exceeded already.
+// begin checks the limits of the handler. It returns an outcome if they are already exceeded.
 func (i *Invoker) begin(a *Attempt, h *handlers.Handler, limits handlers.Limits) (exhausted *handlers.Outcome, err error) {
 	if h.Family != handlers.Daemon {
 		return i.checkLimits(a, h, limits), nil
 	}
-	// A daemon can run for days: nothing of the beginning is left on its stack.
+	// A daemon can run for days, so the check must not grow the daemon's stack.
 	err = daemons.OnNewStack(func() error {
 		exhausted = i.checkLimits(a, h, limits)
 		return nil
@@ -112,8 +113,8 @@ func (i *Invoker) checkLimits(a *Attempt, h *handlers.Handler, limits handlers.L
 	return &out
 }
 
-// call calls the handler, and what belongs to it. The call itself is dropped when it begins, since
-// daemons keep their attempts for long.
+// call calls the handler, checks the result, and calls Then. It clears a.Call first, because daemons keep their attempts
+// for long.
 func (i *Invoker) call(ctx context.Context, a *Attempt, limits handlers.Limits) (any, error) {
 	call := a.Call
 	a.Call = nil
@@ -128,7 +129,7 @@ func (i *Invoker) call(ctx context.Context, a *Attempt, limits handlers.Limits) 
 	return result, err
 }
 
-// checkResult checks a result that is to be stored on the object.
+// checkResult checks a result that will be stored on the object.
 func (a *Attempt) checkResult(h *handlers.Handler, result any) error {
 	switch group := h.Family.Group(); {
 	case result == nil || group != handlers.Changing && group != handlers.Spawning:
@@ -151,7 +152,7 @@ func (i *Invoker) callInSlot(ctx context.Context, call *handlers.Call, s *Slot, 
 	return callWithTimeout(ctx, call, limits, grace)
 }
 
-// callWithTimeout calls the handler with the rest of its total time, and with the time of one attempt.
+// callWithTimeout calls the handler with the remaining total time, and with the time limit of one attempt.
 func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.Limits, grace time.Duration) (result any, err error) {
 	limited := ctx
 	if limits.Timeout != nil {
@@ -165,7 +166,7 @@ func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.L
 		defer cancel()
 	}
 	defer func() {
-		// Whatever the handler made of the end of its context, it has timed out.
+		// The handler has timed out, whatever error it made of the end of its context.
 		for _, limit := range []error{handlers.ErrTimeout, handlers.ErrAttemptTimeout} {
 			if err != nil && errors.Is(context.Cause(limited), limit) && !errors.Is(err, limit) {
 				err = fmt.Errorf("%w: %w", limit, err)
@@ -182,8 +183,8 @@ func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.L
 // errAbandoned is wrapped by the error of a handler that ignored the end of its context.
 var errAbandoned = errors.New("ignores that its context has ended; abandoning it")
 
-// invokeUntilAbandoned calls the handler, but does not wait for it for longer than the grace period after
-// its context has ended.
+// invokeUntilAbandoned calls the handler, and stops waiting for it when the grace period after the end of its context is
+// over.
 func invokeUntilAbandoned(ctx context.Context, call *handlers.Call, grace time.Duration) (any, error) {
 	type ending struct {
 		result any
@@ -209,9 +210,9 @@ func invokeUntilAbandoned(ctx context.Context, call *handlers.Call, grace time.D
 	}
 }
 
-// invoke calls the handler in a goroutine of its own, in case the handler ends it, as FailNow of a test
-// does: the worker of the object must go on, and the attempt must count. A daemon is in one already,
-// which ends the daemon. A panic becomes an error.
+// invoke calls the handler and returns its panic as an error. The handler runs in a separate goroutine, because it may
+// end the goroutine, as FailNow of a test does: the object's worker must continue, and the attempt must count. A daemon
+// runs in the daemon's goroutine, and may end it.
 func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
 	defer func() { err = handlers.Readable(err) }()
 	if call.Handler.Family == handlers.Daemon {
@@ -225,8 +226,8 @@ func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
 	return result, err
 }
 
-// aborted reports whether the stop of the operator has interrupted an attempt, so that the next
-// operator makes it again, or whether its sub-handlers may not begin.
+// aborted reports whether the attempt must not count: the operator stopped during it, so that the next operator repeats
+// it, or its sub-handlers may not begin.
 func aborted(ctx context.Context, h *handlers.Handler, err error) bool {
 	switch h.Family.Group() {
 	case handlers.Changing:
@@ -238,7 +239,7 @@ func aborted(ctx context.Context, h *handlers.Handler, err error) bool {
 	}
 }
 
-// end decides the outcome.
+// end decides the outcome and emits it.
 func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, result any, err error) handlers.Outcome {
 	a.Ended = i.now()
 	if a.Task != nil && a.Task.Reason() != 0 && isStop(err) {
@@ -248,7 +249,7 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 	}
 	out, line := handlers.Decide(err, result, limits, a.Retries, a.Ended.Sub(a.Started), h.String())
 	if h.Family.Group() == handlers.Admission {
-		out.Final, out.Delay = true, nil // nobody can be asked again
+		out.Final, out.Delay = true, nil // a review has one response, so there is no retry
 		if handlers.ErrorKindOf(err) == handlers.KindAdmission {
 			line = handlers.LogLine{Level: slog.LevelInfo, Message: h.String() + " denied the request: " + handlers.ErrorText(err)}
 		}
@@ -257,7 +258,7 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 	return out
 }
 
-// isStop reports whether a daemon or a timer returned because its context has ended.
+// isStop reports whether a daemon or a timer returned because its context ended.
 func isStop(err error) bool {
 	var reason daemons.Reason
 	return errors.Is(err, context.Canceled) || errors.As(err, &reason)
@@ -268,8 +269,8 @@ func (i *Invoker) tellEnded(a *Attempt, e observe.AttemptEnded) {
 	observe.Tell(i.sink, e)
 }
 
-// Slot is the place of one object among the handlers that run at the same time. A sub-handler
-// that its parent executes runs in the parent's slot, or the parent would wait for itself.
+// Slot is one object's place among the concurrent handlers. A sub-handler uses the slot of its parent, because the
+// parent waits for the sub-handler.
 type Slot struct{ held bool }
 
 func (i *Invoker) acquire(ctx context.Context, s *Slot) error {

@@ -7,14 +7,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// maxObjectSize is how many bytes of an object etcd accepts by default.
+// maxObjectSize is etcd's default limit for the size of an object, in bytes.
 const maxObjectSize = 3 << 19
 
-// checkResult returns a permanent error for a result that makes an object of some size too large. It
-// would be rejected with everything else that is stored together with it, however often it is repeated.
+// checkResult returns a permanent error for a result that makes an object of this size too large. The API server would
+// reject each patch with the result, and with it all other changes in the patch.
 func checkResult(size int, result any) error {
 	if size+maxLength(result) <= maxObjectSize {
-		return nil // as nearly always
+		return nil // the usual case
 	}
 	text, err := json.Marshal(result)
 	if err != nil || size+len(text) <= maxObjectSize {
@@ -24,11 +24,11 @@ func checkResult(size int, result any) error {
 		"store the result elsewhere, and leave a reference to it", len(text), size, maxObjectSize))
 }
 
-// maxLength returns a bound for the length of a tree's JSON, which is quicker than encoding it.
+// maxLength returns an upper bound for the JSON length of a tree, which is faster than encoding the tree.
 func maxLength(tree any) int {
 	const (
-		escaped = 6  // bytes of a character, such as \u003c
-		scalar  = 32 // at least as long as numbers are
+		escaped = 6  // bytes of an escaped character, such as \u003c
+		scalar  = 32 // upper bound for numbers, booleans and null
 	)
 	switch v := tree.(type) {
 	case string:

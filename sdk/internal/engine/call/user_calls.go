@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// UserCalls are calls of user functions that run in the background.
+// UserCalls tracks user callbacks that run in the background.
 type UserCalls struct{ running sync.WaitGroup }
 
-// Start calls a function in a goroutine of its own.
+// Start calls a function in a separate goroutine.
 func (c *UserCalls) Start(call func()) { c.running.Go(call) }
 
-// Wait blocks until all calls have returned. After the timeout, it abandons them and calls
-// abandoned.
+// Wait blocks until all calls have returned. After the timeout, it stops waiting and calls abandoned.
 func (c *UserCalls) Wait(timeout time.Duration, abandoned func()) {
 	done := make(chan struct{})
 	go func() {
