@@ -1,4 +1,4 @@
-// Package outbox keeps the changes of an object until the API server has accepted them, and sends them.
+// Package outbox keeps the unwritten changes of an object until the API server accepts them, and sends them.
 package outbox
 
 import (
@@ -8,25 +8,25 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Outbox holds the unwritten changes of one object: changes of its cycles, as far as the API server has not accepted them,
-// and annotations without room on the object. The zero value is empty. An outbox is lost only with the process.
+// Outbox holds the unwritten changes of one object: changes of its cycles that the API server has not accepted, and
+// annotations without room on the object. The zero value is empty. Only the end of the process loses an outbox.
 type Outbox struct {
-	Held   *Writes           // written before any other handler of changes is called, so that none is called twice; nil if there is nothing
+	Held   *Writes           // unwritten changes, which block change handlers so that none is called twice; nil if there are none
 	Parked map[string]string // the operator's own annotations that do not fit on the object; they block no handler
 }
 
-// Writes are the changes of one cycle, and of the handlers of raw events since then.
+// Writes are the changes of one cycle, and later changes by event handlers.
 type Writes struct {
-	Handlers *patch.Patch // the changes and the results of handlers
-	Own      *patch.Patch // the operator's records, and its finalizer
-	About    []string     // ids of the handlers whose outcomes these are
-	Finished bool         // nothing was left to do for the cause
-	Since    time.Time    // time of the first failure; zero if no request has failed
+	Handlers *patch.Patch // changes and results of handlers
+	Own      *patch.Patch // the operator's records and finalizer
+	About    []string     // ids of the handlers whose outcomes are recorded
+	Finished bool         // set if the cause has nothing left to do
+	Since    time.Time    // time of the first failed request; zero if no request failed
 	refusals int          // number of times that the API server refused the changes of handlers
 }
 
-// maxHeldFns limits the transformations that are held, as each attempt at the patch runs all of them, and
-// handlers of raw events go on adding some.
+// maxHeldFns limits the held transformations, because each attempt at the patch runs all of them, and event handlers
+// continue to add more.
 const maxHeldFns = 100
 
 // Empty reports whether there is nothing to write.
@@ -35,8 +35,8 @@ func (w *Writes) Empty() bool { return w.Handlers.Empty() && w.Own.Empty() }
 // Empty reports whether all changes are written.
 func (o *Outbox) Empty() bool { return o.Held == nil && len(o.Parked) == 0 }
 
-// Put adds the changes of a cycle. If something is held already, these are changes by handlers of raw events. It returns
-// the number of transformations that it discards because there would be too many.
+// Put adds the changes of a cycle. If the outbox already holds changes, the added ones come from event handlers. It
+// returns the number of transformations that it discards to stay below maxHeldFns.
 func (o *Outbox) Put(w Writes) (discarded int) {
 	if o.Held == nil {
 		o.Held = &w
@@ -65,10 +65,10 @@ func (o *Outbox) Overlay(obj map[string]any) map[string]any {
 	return obj
 }
 
-// Target is the version of an object that an outbox is sent to.
+// Target is the version of an object to which an outbox is sent.
 type Target struct {
 	Tree        map[string]any
-	StatusAlone bool // the status has requests of its own
+	StatusAlone bool // the status has its own requests
 	Logger      *slog.Logger
 	WarnOnce    func(kind string) bool
 	Send        func(*patch.Patch) (remaining *patch.Patch, err error)

@@ -13,16 +13,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// All annotations of an object have a common size limit, which people and other controllers can use up. The server then
-// rejects every patch that adds an annotation, so that the object could be neither handled nor deleted. Annotations of the
-// operator without room are parked in the outbox instead. The operator reads them as if they were on the object, and
-// writes them when there is room.
+// Kubernetes limits the total size of an object's annotations, and users and other controllers can use up the limit. The
+// API server then rejects every patch that adds an annotation, so the operator could neither handle nor release the
+// object. The outbox therefore parks the operator's annotations that have no room. The operator reads parked annotations
+// as if they were on the object, and writes them when there is room.
 
-// fit reduces a patch to the size limit. It parks annotations of the operator's own changes, which are a part of the patch,
+// fit reduces a patch to the size limit. It parks annotations of the operator's own changes, which the patch includes,
 // biggest first. If that is not enough, it drops the annotations of handlers.
 func (o *Outbox) fit(to *Target, p *patch.Patch) {
 	if len(o.Parked) == 0 && annotationsSize(to.Tree, p) <= patch.MaxAnnotationsSize {
-		return // as nearly always
+		return // the usual case
 	}
 	own, restored := o.Held.Own, o.unpark(to.Tree, p)
 	values := AnnotationsOf(own)
@@ -54,8 +54,8 @@ func (o *Outbox) fit(to *Target, p *patch.Patch) {
 	}
 }
 
-// unpark adds the parked annotations to a patch, unless the operator's own changes, which are a part of it, replace or
-// remove them. It reports whether there are any.
+// unpark adds the parked annotations to a patch, except for annotations that the operator's own changes in the patch
+// replace or remove. It reports whether it added any.
 func (o *Outbox) unpark(obj map[string]any, p *patch.Patch) (restored bool) {
 	values := AnnotationsOf(o.Held.Own)
 	for key, text := range o.Parked {
@@ -83,8 +83,8 @@ func (o *Outbox) Park(key, text string) {
 	o.Parked[key] = text
 }
 
-// dropHandlersAnnotations drops the annotations that handlers set. Retries would fail too, and would
-// prevent the deletion of the object.
+// dropHandlersAnnotations drops the annotations that handlers set. Retries would fail too, and would prevent the
+// deletion of the object.
 func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
 	if dropped := p.DropAnnotations(func(string) bool { return true }); len(dropped) > 0 {
 		logger.Error(fmt.Sprintf("Annotations set by handlers do not fit on the object; discarding them: %s",

@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Send sends the held changes. Each request counts for itself: the outbox drops accepted changes. If the API server
-// refuses the changes by handlers, the rest is sent without them, so that no outcome is lost.
+// Send sends the held changes. The outbox drops the changes of each accepted request. If the API server refuses changes
+// by handlers, Send sends the rest without them, so that no outcome is lost.
 func (o *Outbox) Send(to *Target) (err error) {
 	w, ownFns := o.Held, o.Held.Own.Fns()
 	w.Handlers, err = o.attempt(to, w.Handlers)
@@ -23,8 +23,8 @@ func (o *Outbox) Send(to *Target) (err error) {
 	return err
 }
 
-// attempt sends changes by handlers together with the operator's own, as far as they fit, and returns the rest of
-// the former. The finalizer is decided on again.
+// attempt sends changes by handlers together with the operator's own changes, as far as they fit. It returns the unsent
+// changes by handlers.
 func (o *Outbox) attempt(to *Target, handlers *patch.Patch) (left *patch.Patch, err error) {
 	w, whole, remaining := o.Held, patch.NewPatch(), (*patch.Patch)(nil)
 	whole.Append(handlers)
@@ -40,8 +40,8 @@ func (o *Outbox) attempt(to *Target, handlers *patch.Patch) (left *patch.Patch, 
 	return left, err
 }
 
-// sendRest sends the rest without the refused fields that handlers have set. If the API server accepts the rest, the
-// verdict on the fields counts; otherwise, nothing is dropped.
+// sendRest sends the changes without the refused fields of handlers. If the API server accepts them, the verdict on the
+// fields applies; otherwise, nothing is dropped.
 func (o *Outbox) sendRest(to *Target, ownFns []patch.Fn, v verdict, refusal error) error {
 	w := o.Held
 	for _, fn := range ownFns {
@@ -60,7 +60,8 @@ func (o *Outbox) sendRest(to *Target, ownFns []patch.Fn, v verdict, refusal erro
 	return err
 }
 
-// verdict returns the fate of the part that a failed request was about: the first of the rest.
+// verdict returns the fate of the part that made a request fail. Parts are sent in a fixed order, so this is the first
+// unsent part.
 func (w *Writes) verdict(err error, to *Target) verdict {
 	outsideStatus := func(p *patch.Patch) bool {
 		_, status := p.Lookup(object.Path{"status"})

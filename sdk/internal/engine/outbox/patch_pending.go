@@ -8,11 +8,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// pendingAfter is the time after which a request without an answer is reported. Usual answers take milliseconds.
+// pendingAfter is the time without a response after which a request is reported. Typical responses take milliseconds.
 const pendingAfter = 2 * time.Second
 
-// reportPending reports a PATCH of a subject that takes long, until the returned function is called. It does nothing for a
-// nil subject.
+// reportPending emits PatchPending if a PATCH takes longer than pendingAfter. The returned function ends the report. A
+// nil subject disables it.
 func reportPending(d *core.Deps, subject *observe.Subject, subresource string) (ended func()) {
 	if subject == nil {
 		return func() {}

@@ -22,21 +22,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// requester sends the PATCH requests of one patch of one object, in turn.
+// requester sends the requests of one patch of one object, one after the other.
 type requester struct {
 	deps     *core.Deps
 	ctx      context.Context //nolint:containedctx // it lives as long as the call that has the context
 	resource *resources.Resource
-	object   *object.Object // that the patch is for
-	newest   *object.Object // the newest version that is known of it
-	guarded  bool           // see [requester.Guard]
+	object   *object.Object // version that the patch is based on
+	newest   *object.Object // newest known version
+	guarded  bool           // see [requester.guard]
 	logger   *slog.Logger
-	subject  *observe.Subject // nil for daemons, whose requests are not reported
+	subject  *observe.Subject // nil for daemons, whose pending requests are not reported
 }
 
-// SendPatch sends a patch of an object in as few requests as possible. If it is guarded, the first attempt
-// at the status is too, so that another object of the same name does not get it. Requests without an answer
-// are reported for the subject, if there is one.
+// SendPatch sends a patch of an object in as few requests as possible. If guarded is set, the first status request is
+// guarded too (see guard), so that it cannot change another object of the same name. Pending requests are reported for
+// the subject; nil disables the reports.
 func SendPatch(ctx context.Context, d *core.Deps, res *resources.Resource, obj *object.Object, p *patch.Patch, guarded bool, logger *slog.Logger, subject *observe.Subject) (result patch.Result, err error) {
 	defer core.RecoverPanic(&err)
 	r := &requester{deps: d, ctx: ctx, resource: res, object: obj, newest: obj, guarded: guarded, logger: logger, subject: subject}
@@ -47,20 +47,19 @@ func SendPatch(ctx context.Context, d *core.Deps, res *resources.Resource, obj *
 	return result, err
 }
 
-// send sends a PATCH request, and keeps secret values out of the log and the error.
+// send sends a PATCH request, and redacts secret values in the log and the error.
 func (r *requester) send(call patch.Call) (patch.Object, error) {
 	secrets := r.deps.Settings.Redaction.Of(r.resource, r.object)
 	logPatch(r.logger, call, secrets)
 	patched, err := r.sendUntilAnswered(call)
-	if err != nil && r.newest != r.object { // the API server may quote values of either
+	if err != nil && r.newest != r.object { // the API server may quote values of both versions
 		secrets = r.deps.Settings.Redaction.Of(r.resource, r.object, r.newest)
 	}
 	return patched, secrets.Error(err, call.Payload)
 }
 
-// sendUntilAnswered sends a PATCH request. After a conflict, and if the object seems to be gone, it makes
-// sure that the object still exists, and repeats the request; a JSON patch is outdated if there is a newer
-// version.
+// sendUntilAnswered sends a PATCH request. After a conflict or a 404, it reads the newest version of the object, and
+// repeats the request if the object exists. A JSON patch is not repeated for a newer version: it fails as outdated.
 func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	merge, _ := call.Payload.(map[string]any)
 	if err := checkPinnedVersion(merge); err != nil {
@@ -69,10 +68,10 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	missing, repeated := false, false
 	for attempt := 1; ; attempt++ {
 		patched, again, err := r.request(call)
-		repeated = repeated || again // an earlier one may have been applied, whatever the last answer is
+		repeated = repeated || again // an earlier request may have been applied, whatever the last answer is
 		answer := ClassifyAnswer(err, call.ContentType)
 		if answer == PatchRejected && kube.RefusesUID(err) && !setsMetadata(merge, "uid") {
-			answer = PatchGone // by the guard
+			answer = PatchGone // refused because of the UID in the guard
 		}
 		switch answer {
 		case PatchAccepted:
@@ -100,7 +99,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 		case newest == nil:
 			return nil, patch.ErrGone
 		case answer == PatchOutdated && newest.ResourceVersion == call.Version():
-			return nil, &transformError{err} // by an admission webhook: no newer version is going to come
+			return nil, &transformError{err} // refused by an admission webhook, so a newer version will not follow
 		case answer == PatchOutdated && repeated:
 			return nil, patch.ErrRepeated
 		case answer == PatchOutdated:
@@ -119,7 +118,7 @@ func (r *requester) request(call patch.Call) (patched *object.Object, repeated b
 	}
 	merge, ok := call.Payload.(map[string]any)
 	switch {
-	case !ok || r.object.UID == "": // JSON patches test the version
+	case !ok || r.object.UID == "": // a JSON patch tests the version
 		request.Body, err = patch.Body(call.Payload)
 	case call.Subresource == "" || r.guarded:
 		request.Body, err = r.guard(call, merge)
@@ -134,9 +133,9 @@ func (r *requester) request(call patch.Call) (patched *object.Object, repeated b
 	return r.deps.Client.SendPatch(r.ctx, r.resource, request)
 }
 
-// guard returns the body of a merge patch that applies to this object only, and not to another one that
-// was made under its name. The uid of custom resources is not checked in requests for the status, so these
-// name the newest version too.
+// guard returns the body of a merge patch with the UID of the object, so that it cannot change a successor of the same
+// name. The API server does not check the UID of custom resources in status requests, so these requests also have the
+// newest resourceVersion.
 func (r *requester) guard(call patch.Call, merge map[string]any) ([]byte, error) {
 	metadata := maps.Clone(object.Metadata(merge))
 	if metadata == nil {
@@ -153,7 +152,7 @@ func (r *requester) guard(call patch.Call, merge map[string]any) ([]byte, error)
 	return patch.Body(guarded)
 }
 
-// accept checks the answer to a request that was accepted.
+// accept checks the response to an accepted request.
 func (r *requester) accept(patched *object.Object) (patch.Object, error) {
 	switch {
 	case patched.UID != r.object.UID:
@@ -165,7 +164,7 @@ func (r *requester) accept(patched *object.Object) (patch.Object, error) {
 	return patched, nil
 }
 
-// misplaced returns the error of a request whose answer is another object.
+// misplaced returns the error of a request that was answered with another object.
 func (r *requester) misplaced(patched *object.Object) error {
 	newest, err := r.deps.NewestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
 	switch {
@@ -179,11 +178,11 @@ func (r *requester) misplaced(patched *object.Object) error {
 	return patch.ErrGone
 }
 
-// landedTimeout limits how long to wait for the first version after that of a request.
+// landedTimeout limits the wait for the version that follows the request's version.
 const landedTimeout = 10 * time.Second
 
-// landed finds out whether a JSON patch was applied whose answer was lost. It applied to one version
-// only, so it is the first change after that version, or it was not applied.
+// landed reports whether a JSON patch without a response was applied. A JSON patch applies to one version only, so it
+// was applied exactly if it made the next version.
 func (r *requester) landed(call patch.Call) (newest patch.Object, landed bool, err error) {
 	current, err := r.deps.NewestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
 	switch {
@@ -208,7 +207,7 @@ func (r *requester) landed(call patch.Call) (newest patch.Object, landed bool, e
 	return current, call.Applied(tree), nil
 }
 
-// versionAfter returns the version of the object that follows another one.
+// versionAfter returns the version of the object that follows the given one.
 func (r *requester) versionAfter(version string) (*object.Object, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, landedTimeout)
 	defer cancel()
@@ -235,8 +234,8 @@ func (r *requester) versionAfter(version string) (*object.Object, error) {
 	}
 }
 
-// checkPinnedVersion rejects a merge patch for a version of the object that cannot exist. The API server
-// answers it with 500, as if it could succeed later.
+// checkPinnedVersion rejects a merge patch with an impossible resourceVersion. The API server would respond with status
+// 500, as if a retry could succeed.
 func checkPinnedVersion(merge map[string]any) error {
 	version, _ := object.Metadata(merge)["resourceVersion"].(string)
 	if version == "" {
@@ -263,7 +262,7 @@ func logPatch(logger *slog.Logger, call patch.Call, secrets *redact.Secrets) {
 	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{secrets.Payload(call.Payload)})
 }
 
-// loggedPayload formats the body of a request for log lines when it is printed.
+// loggedPayload formats a request body only when a log line is printed.
 type loggedPayload struct{ body any }
 
 // String returns the body as JSON.

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// MaxConflicts is how many attempts are made at a change that conflicts with changes by others.
+// MaxConflicts limits the attempts at a change that conflicts with changes by others.
 const MaxConflicts = 10
 
 // PatchAnswer is the meaning of the API server's answer to a PATCH request.
@@ -19,13 +19,13 @@ type PatchAnswer int
 // The meanings of an answer.
 const (
 	PatchAccepted PatchAnswer = iota
-	PatchGone                 // the object does not exist, if that proves to be true
+	PatchGone                 // the object does not exist; to be verified
 	PatchConflict             // another change came first; the same request can succeed
-	PatchOutdated             // a JSON patch is for another version of the object than the newest, if that proves to be true
+	PatchOutdated             // the JSON patch is not for the newest version; to be verified
 	PatchRejected             // the same request never succeeds, whatever the object becomes
-	PatchDoubted              // the same, if it is the API server that says so
+	PatchDoubted              // rejected with 400, by the API server or by a proxy
 	PatchDenied               // permissions are missing, or an admission webhook denies the change
-	PatchFailed               // anything else: the network, the server
+	PatchFailed               // any other failure, for example of the network or the server
 )
 
 // ClassifyAnswer classifies the error of a PATCH request.
@@ -50,14 +50,13 @@ func ClassifyAnswer(err error, contentType string) PatchAnswer {
 	case class == kube.Invalid && isJSONPatch:
 		return PatchOutdated
 	case class == kube.Invalid:
-		return PatchDenied // without a field that is wrong, as an admission webhook can answer
+		return PatchDenied // without an invalid field, as an admission webhook can respond
 	default:
 		return PatchFailed
 	}
 }
 
-// pinsVersion reports whether a handler wants a merge patch to apply to one version of the object
-// only.
+// pinsVersion reports whether a handler made a merge patch for one version of the object only.
 func pinsVersion(merge map[string]any) bool { return setsMetadata(merge, "resourceVersion") }
 
 func setsMetadata(merge map[string]any, field string) bool {
@@ -65,33 +64,33 @@ func setsMetadata(merge map[string]any, field string) bool {
 	return sets
 }
 
-// writtenPart is a part of the changes of an object.
+// writtenPart is a part of an object's unwritten changes.
 type writtenPart int
 
 const (
 	theRecords         writtenPart = iota // the operator's own changes
-	theChanges                            // fields that handlers have set
-	thePinned                             // the same, for one version of the object only
-	theTransformations                    // functions of handlers, which are requests of their own
+	theChanges                            // fields set by handlers
+	thePinned                             // fields set by handlers, for one version of the object only
+	theTransformations                    // transformations by handlers, which have separate requests
 )
 
-// verdict is the fate of a part after an answer.
+// verdict is the fate of a part after a response.
 type verdict int
 
 const (
-	repeatIt verdict = iota // together with the rest
-	keepIt                  // it is refused, perhaps for a while: the rest is sent without it now, and both later
-	dropIt                  // it is refused for good
+	repeatIt verdict = iota // send the part again together with the rest
+	keepIt                  // the refusal may end: send the rest without the part now, and the part later
+	dropIt                  // the refusal is permanent
 )
 
-// patience is how often a refusal is believed to end. Conflicts are expected to, and permissions to be granted. A bad
-// request may be the fault of a program in between, the first time.
+// patience is the number of refusals to tolerate by answer. Conflicts end, and permissions can be granted. A proxy may
+// cause a bad request once.
 var patience = map[PatchAnswer]int{
 	PatchConflict: MaxConflicts, PatchDenied: MaxConflicts, PatchOutdated: MaxConflicts, PatchDoubted: 1, PatchRejected: 0,
 }
 
-// verdictOn returns the fate of the part that a request was about, which was refused some times before. Transformations
-// fail without the API server too. The operator's records are never dropped.
+// verdictOn returns the fate of the part that a request was about, given its number of earlier refusals. Transformations
+// can also fail without an answer of the API server. The operator's records are never dropped.
 func verdictOn(answer PatchAnswer, about writtenPart, refusals int) verdict {
 	limit, refused := patience[answer]
 	switch {
@@ -104,7 +103,7 @@ func verdictOn(answer PatchAnswer, about writtenPart, refusals int) verdict {
 	}
 }
 
-// answerAbout classifies the error of a patch, which was about a part of it.
+// answerAbout classifies the error of a patch that failed because of one part.
 func answerAbout(about writtenPart, err error) PatchAnswer {
 	if about == theTransformations {
 		return ClassifyAnswer(err, patch.JSONType)
@@ -115,7 +114,7 @@ func answerAbout(about writtenPart, err error) PatchAnswer {
 // errPinned is wrapped by the error of a merge patch for a version that is not the newest.
 var errPinned = errors.New("the patch names a resourceVersion that is outdated")
 
-// DropsAll reports whether a patch of a daemon is refused for good. A bad request is not doubted there.
+// DropsAll reports whether a daemon's patch is refused permanently. A first bad request counts as permanent, too.
 func DropsAll(err error) bool {
 	about := theChanges
 	switch {
@@ -134,8 +133,7 @@ func FailsTransformations(err error) bool {
 	return errors.As(err, &transform) || errors.As(err, &panicked)
 }
 
-// transformError is the error of transformations that fail, or that make an object which the API
-// server rejects.
+// transformError is the error of transformations that fail, or whose result the API server rejects.
 type transformError struct{ err error }
 
 // Error implements the error interface.
