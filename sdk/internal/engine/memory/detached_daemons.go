@@ -9,22 +9,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// DetachedDaemons are daemons and timers that were asked to stop while no worker processes their
-// objects: the objects were deleted, are no longer served, or the operator was paused. It is safe for
-// concurrent use.
+// DetachedDaemons are daemons and timers that must stop while no worker processes their objects, because the objects
+// were deleted, the operator stopped serving them, or the operator is paused. It is safe for concurrent use.
 type DetachedDaemons struct {
 	Background context.Context
 	Sink       *observe.Sink
 
 	mu      sync.Mutex
-	closed  bool // the operator exits and waits for all of them
+	closed  bool // set when the operator exits and waits for all groups
 	groups  map[queue.Key]*daemons.Group
 	Waiting sync.WaitGroup
 }
 
-// Stop stops the daemons and timers of an object. It returns at once and waits for them in the
-// background. The channel closes when all have ended or were abandoned; it is nil if none are running, or if
-// the operator exits.
+// Stop stops the daemons and timers of an object. It does not block: it waits for them in the background. The channel
+// closes when all have ended or were abandoned; it is nil if none are running, or if the operator exits.
 func (d *DetachedDaemons) Stop(key queue.Key, m *Memory, reason daemons.Reason) (stopped <-chan struct{}) {
 	group := m.Group.Load()
 	if group == nil || len(group.Tasks()) == 0 {
@@ -53,7 +51,7 @@ func (d *DetachedDaemons) Stop(key queue.Key, m *Memory, reason daemons.Reason) 
 	return done
 }
 
-// TellStopping reports the tasks of a group that are asked to stop.
+// TellStopping emits BackgroundStopped with the tasks of a stopping group.
 func (d *DetachedDaemons) TellStopping(identity *observe.Identity, group *daemons.Group) {
 	if !d.Sink.Wants(observe.KindBackgroundStopped) {
 		return
@@ -65,8 +63,7 @@ func (d *DetachedDaemons) TellStopping(identity *observe.Identity, group *daemon
 	observe.Tell(d.Sink, stopping)
 }
 
-// Running reports whether daemons or timers of an object are still running that were detached from
-// an earlier memory of it.
+// Running reports whether daemons or timers of the object's earlier memory are still running.
 func (d *DetachedDaemons) Running(key queue.Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,8 +71,8 @@ func (d *DetachedDaemons) Running(key queue.Key) bool {
 	return group != nil && len(group.Tasks()) > 0
 }
 
-// Close returns the groups of all detached daemons. From then on, the caller waits for their end, and
-// for the end of those that are still added.
+// Close returns the groups of all detached daemons. From then on, the caller waits for their end, and for the end of
+// groups that are still added.
 func (d *DetachedDaemons) Close() []*daemons.Group {
 	d.mu.Lock()
 	defer d.mu.Unlock()

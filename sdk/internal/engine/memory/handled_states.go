@@ -8,14 +8,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// HandledStates is what handlers had seen when they were done, since the object was last handled: those of
-// the present cause, and of causes that it has superseded.
+// HandledStates are the states that handlers of the current cause, and of the causes that it superseded, had seen when
+// they finished.
 type HandledStates struct {
-	First  *object.Object    // the version of the first of them
-	Hashes map[string]uint64 // of the essences, by the ids of the handlers
+	First  *object.Object    // version that the first finished handler has seen
+	Hashes map[string]uint64 // hashes of the seen essences, by the ids of the handlers
 }
 
-// DifferFrom reports whether a handler has seen another essence.
+// DifferFrom reports whether any handler has seen another essence than the one with the hash.
 func (s *HandledStates) DifferFrom(hash uint64) bool {
 	for _, seen := range s.Hashes {
 		if seen != hash {
@@ -25,7 +25,7 @@ func (s *HandledStates) DifferFrom(hash uint64) bool {
 	return false
 }
 
-// HasNotSeen reports whether a handler or one of its sub-handlers has not seen an essence.
+// HasNotSeen reports whether a handler or one of its sub-handlers has not seen the essence with the hash.
 func (s *HandledStates) HasNotSeen(id string, hash uint64) bool {
 	if seen, ok := s.Hashes[id]; !ok || seen != hash {
 		return true
@@ -40,11 +40,11 @@ func (s *HandledStates) HasNotSeen(id string, hash uint64) bool {
 
 var essenceSeed = maphash.MakeSeed()
 
-// HashEssence returns a hash of an essence within this process.
+// HashEssence returns a hash of an essence, which is valid within this process.
 func HashEssence(essence map[string]any) uint64 {
 	text, err := json.Marshal(essence)
 	if err != nil {
-		return 0 // never: it was decoded from JSON
+		return 0 // unreachable, because the essence was decoded from JSON
 	}
 	return maphash.Bytes(essenceSeed, text)
 }

@@ -3,31 +3,32 @@ package memory
 import "slices"
 
 const (
-	// comparedRounds is how many patches in a row must follow from each other until it is determined which fields they
-	// change. Handlers that are called one after the other make a few of them.
+	// comparedRounds is the number of consecutive patches after which the changed fields are compared. Handlers that run
+	// one after the other cause a few such patches.
 	comparedRounds = 5
 
-	// AlarmRounds is how many of them are a hot loop, besides one for each handler.
+	// AlarmRounds is the number of such patches that make a hot loop, plus one for each handler.
 	AlarmRounds = 20
 )
 
-// HotLoop recognises that the operator's patches of an object cause each other: each is made because of the event of
-// the one before, and changes the same field again.
+// HotLoop detects that the operator's patches of an object trigger each other: the event of each patch causes the next
+// patch, which changes the same field again.
 type HotLoop struct {
 	Written string   // version that the last patch made; empty if no patch is followed
-	Rounds  int      // number of patches that followed from the one before
-	Fields  []string // that all patches since comparedRounds have changed
-	Raised  bool     // the alarm was told
+	Rounds  int      // number of patches that their predecessors caused
+	Fields  []string // fields that all patches since comparedRounds have changed
+	Raised  bool     // the alarm was raised
 }
 
-// Follow counts a patch that follows from the one before. It reports whether the changed fields must be noted.
+// Follow counts a patch that its predecessor caused. It reports whether the caller must call Note with the changed
+// fields.
 func (l *HotLoop) Follow() (compare bool) {
 	l.Rounds++
 	return l.Rounds >= comparedRounds
 }
 
-// Note takes the fields that the patch has changed. It reports whether the patches are a hot loop: at least so many have
-// changed the same field.
+// Note records the fields that the patch has changed. It reports whether the patches are a hot loop: at least most
+// patches in a row.
 func (l *HotLoop) Note(changed []string, most int) bool {
 	if l.Rounds > comparedRounds {
 		changed = slices.DeleteFunc(changed, func(field string) bool { return !slices.Contains(l.Fields, field) })

@@ -11,14 +11,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Ledger keeps which versions of an object were handled, and which one the operator has made: all decisions about old
-// versions are made here. The answer to a PATCH is the next version; the stream brings it later, when there is nothing
-// left to do for it. An answer never counts as seen before a cycle has handled it. Only the object's worker uses a
+// Ledger knows which versions of an object were handled, and which one the operator made; it makes all decisions about
+// old versions. The response to a PATCH is the next version. The stream delivers the same version later, when nothing is
+// left to do for it. A response does not count as seen before a cycle has handled it. Only the object's worker uses a
 // ledger.
 type Ledger struct {
-	taken  string         // resourceVersion of the newest version that a cycle has handled, or that was skipped; empty at first
-	Answer *object.Object // a newer one that the operator's patch made; nil if there is none
-	strict time.Time      // versions that cannot be compared do not count in the stream until then, but for the taken one
+	taken  string         // resourceVersion of the newest version that was handled or skipped; empty at first
+	Answer *object.Object // newer version that the operator's patch made; nil if there is none
+	strict time.Time      // end of the time in which incomparable versions from the stream are ignored
 }
 
 // News is the use of a batch for an object.
@@ -26,14 +26,14 @@ type News int
 
 // The uses of a version.
 const (
-	NewsNothing News = iota // the version was handled before, or is older; only event handlers get it
-	NewsNewer               // a version that was not handled yet
-	NewsAnswer              // the same, made by the operator's patch, and not brought by the stream yet
-	NewsSame                // the version was handled before, and is to be handled again
-	NewsReread              // something is to be done, and the version is too old for it: the newest one must be read
+	NewsNothing News = iota // the version is the taken one or older; only event handlers get it
+	NewsNewer               // the version is newer than the taken one
+	NewsAnswer              // the version is newer; the operator's patch made it, and the stream has not delivered it yet
+	NewsSame                // the version was handled before, and must be handled again
+	NewsReread              // the version is too old for pending work: the newest one must be read
 )
 
-// Take returns the version that a cycle has to handle. Due is whether something waits to be done even without news.
+// Take returns the version that a cycle must handle. Due is whether work is pending even without a newer version.
 func (l *Ledger) Take(b *queue.Batch, due bool, now time.Time) (*object.Object, News) {
 	seen := b.Newest.Object
 	if b.Newest.Type == watch.Deleted {
@@ -59,23 +59,23 @@ func (l *Ledger) Take(b *queue.Batch, due bool, now time.Time) (*object.Object, 
 	case version == l.taken && asked:
 		return seen, NewsSame
 	case version == l.taken:
-		l.strict = time.Time{} // all that come from now on are newer
+		l.strict = time.Time{} // all later versions are newer
 		return seen, NewsNothing
 	case asked && (object.Precedes(version, l.taken) || now.Before(l.strict) || len(b.Events) == 0):
 		return nil, NewsReread
 	case object.Precedes(version, l.taken), now.Before(l.strict):
 		return seen, NewsNothing
-	default: // they cannot be compared, and the taken one has had its time to come
+	default: // the versions cannot be compared, and the time for the taken version to arrive is over
 		l.taken = version
 		return seen, NewsNewer
 	}
 }
 
-// Took notes a version that was read because of [NewsReread].
+// Took records the version that was read because of [NewsReread].
 func (l *Ledger) Took(read *object.Object) { l.taken, l.Answer = read.ResourceVersion, nil }
 
-// Wrote notes the version that the operator's patch made: it is handled next. Versions that are not
-// numbers cannot be compared: until strict, the ledger takes all others for older ones.
+// Wrote records the version that the operator's patch made, which the next cycle handles. Versions that are not numbers
+// cannot be compared: until strict, the ledger regards all other such versions as older.
 func (l *Ledger) Wrote(answer *object.Object, strict time.Time) {
 	answer.DropTree()
 	if answer.ResourceVersion == l.taken || object.Precedes(answer.ResourceVersion, l.taken) {
@@ -87,17 +87,17 @@ func (l *Ledger) Wrote(answer *object.Object, strict time.Time) {
 	}
 }
 
-// Skip notes that nothing is left to do for the version that the operator's patch made, nor for those before it.
+// Skip marks the version that the operator's patch made, and all before it, as handled.
 func (l *Ledger) Skip() {
 	if l.Answer != nil {
 		l.taken, l.Answer = l.Answer.ResourceVersion, nil
 	}
 }
 
-// Released notes that the operator's patch has removed its finalizer from a deleted object. If the object vanishes with
-// that, the answer has the resourceVersion of the version before. Otherwise, the stream brings the version that the
-// patch made: another client holds the object, or it is a Pod, which lives on. All before it still have the finalizer,
-// but not the records of the deletion handlers.
+// Released records that the operator's patch removed its finalizer from a deleted object. If the object vanishes with
+// the finalizer, the response has the resourceVersion of the version before the patch. Otherwise, the stream delivers
+// the version that the patch made, because another client's finalizer holds the object, or the object is a Pod that is
+// terminating. All earlier versions still have the finalizer, but not the records of the deletion handlers.
 func (l *Ledger) Released(vanishes bool) {
 	answer := l.Answer
 	l.Skip()
@@ -106,8 +106,8 @@ func (l *Ledger) Released(vanishes bool) {
 	}
 }
 
-// Vanishes reports whether the API server removes a deleted object after this version, as it does if there are no
-// finalizers and no time to end.
+// Vanishes reports whether the API server removes a deleted object after this version, because it has no finalizers and
+// no grace period.
 func Vanishes(o *object.Object) bool {
 	tree, err := o.Tree()
 	if err != nil {
@@ -120,8 +120,8 @@ func Vanishes(o *object.Object) bool {
 	return len(finalizers) == 0 && (grace == nil || fmt.Sprint(grace) == "0")
 }
 
-// Listed forgets versions that a list proves to be lost: it is complete up to a later resourceVersion, and has an older version
-// of the object. The API server was restored from a backup.
+// Listed drops versions that a list proves to be lost: the list is complete up to a later resourceVersion, and has an
+// older version of the object. This happens after a restore of the API server from a backup.
 func (l *Ledger) Listed(seen *object.Object, complete uint64) {
 	lost := func(version string) bool {
 		return complete > 0 && object.Precedes(seen.ResourceVersion, version) && complete >= core.NumberOf(version)
@@ -132,14 +132,14 @@ func (l *Ledger) Listed(seen *object.Object, complete uint64) {
 	}
 	switch {
 	case complete == watch.Everything && (made || lost(l.taken)):
-		l.taken = strconv.FormatUint(watch.Everything, 10) // it may have been made after the list: the newest one is read
+		l.taken = strconv.FormatUint(watch.Everything, 10) // the version may be newer than the list, so the newest one is read
 	case lost(l.taken):
 		l.taken = ""
 	}
 }
 
-// knows reports whether a version is the newest that the operator has handled or made: no other client has changed the
-// object since.
+// knows reports whether a version is the newest that the operator has handled or made, so that no other client has
+// changed the object since.
 func (l *Ledger) knows(version string) bool {
 	if l.Answer != nil {
 		return version == l.Answer.ResourceVersion

@@ -18,8 +18,7 @@ type Memories struct {
 	memos map[resources.Scope]map[string]any // memos of objects that are only indexed
 }
 
-// Recall returns the memory of an object, and makes it for a new object. A nil newMemo makes no
-// memos.
+// Recall returns the memory of an object, and creates it for a new object. A nil newMemo creates no memos.
 func (ms *Memories) Recall(key queue.Key, namespace string, listed bool, newMemo func() any) *Memory {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -49,12 +48,12 @@ func (ms *Memories) Forget(key queue.Key) {
 	delete(ms.m, key)
 }
 
-// ForgetWhere drops the memories of some objects of a resource, and returns them.
+// ForgetWhere drops the matching memories of a resource's objects, and returns them.
 func (ms *Memories) ForgetWhere(resource string, where func(queue.Key, *Memory) bool) map[queue.Key]*Memory {
 	return ms.ForgetAll(func(key queue.Key, m *Memory) bool { return key.Resource == resource && where(key, m) })
 }
 
-// ForgetAll drops the memories of some objects, and returns them.
+// ForgetAll drops the matching memories, and returns them.
 func (ms *Memories) ForgetAll(where func(queue.Key, *Memory) bool) map[queue.Key]*Memory {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -83,8 +82,8 @@ func (ms *Memories) All() map[queue.Key]*Memory {
 	return maps.Clone(ms.m)
 }
 
-// Memo returns the memo of an object that is only indexed. There may be very many of them, and
-// nothing else is remembered of them. If the object is handled later, its memory gets the memo.
+// Memo returns the memo of an object that is only indexed. The operator remembers nothing else of such objects, because
+// there may be very many. If the object is handled later, its memory takes over the memo.
 func (ms *Memories) Memo(scope resources.Scope, id string, newMemo func() any) any {
 	if newMemo == nil {
 		return nil
@@ -122,8 +121,7 @@ func (ms *Memories) FindMemo(key queue.Key, namespace string) (memo any, known b
 	return nil, false
 }
 
-// takeMemo removes and returns the memo of an object that was only indexed until now. The lock
-// must be held.
+// takeMemo removes and returns the memo of an object that was only indexed. The lock must be held.
 func (ms *Memories) takeMemo(key queue.Key, namespace string) (memo any, known bool) {
 	for _, namespace := range [...]string{"", namespace} {
 		memos := ms.memos[resources.Scope{Resource: key.Resource, Namespace: namespace}]
@@ -142,7 +140,7 @@ func (ms *Memories) ForgetMemo(scope resources.Scope, id string) {
 	delete(ms.memos[scope], id)
 }
 
-// RetainMemos drops the memos of the objects of a scope that are only indexed, except for some.
+// RetainMemos drops the memos of a scope's objects that are only indexed, except for the given objects.
 func (ms *Memories) RetainMemos(scope resources.Scope, except map[queue.Key]bool) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()

@@ -13,53 +13,53 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// Memory is all that the operator remembers of one object between its cycles. It does not survive a restart. Only the object's worker
-// uses it, except for the identity, the retry, the group and the flags, which any goroutine may use.
+// Memory is everything that the operator remembers of one object between its cycles. It does not survive a restart. Only
+// the object's worker uses it, except for the identity, the retry, the group and the flags, which any goroutine may use.
 type Memory struct {
-	Identity  *observe.Identity // in events about the object
-	Namespace string            // of the object
+	Identity  *observe.Identity // identity in events about the object
+	Namespace string            // namespace of the object
 	Memo      any               // shared by the object's handlers
-	Term      int64             // the last term in which the object was handled
+	Term      int64             // last term in which the object was handled
 	Life      Life
 	Ledger    Ledger         // versions that were handled and made
-	Outbox    outbox.Outbox  // changes that are still to be written
-	Handled   *HandledStates // states that the handlers of the present cause have seen; nil if none are done, or all
+	Outbox    outbox.Outbox  // unwritten changes
+	Handled   *HandledStates // states that finished handlers of the cause have seen; nil if none or all are finished
 	Throttle  queue.Throttler
 	Schedule  schedule
 	Loop      HotLoop
-	Retry     atomic.Pointer[RetryRequest]  // call delayed and failed handlers now; nil if no reader asks for it
-	Group     atomic.Pointer[daemons.Group] // the daemons and timers of the object; nil if there are none
+	Retry     atomic.Pointer[RetryRequest]  // request to call delayed and failed handlers now; nil if there is none
+	Group     atomic.Pointer[daemons.Group] // daemons and timers of the object; nil if there are none
 	Flags     flags
 }
 
-// Life is how far the handling of an object has come.
+// Life is the stage of the handling of an object.
 type Life struct {
-	Listed          bool // the object existed before the operator: its handlers of resuming are called
-	FailuresRead    bool // its failures were read
-	Resumed         bool // all handlers succeeded or failed once: no handlers of resuming are called anymore
-	DeletionHandled bool // all handlers of the deletion are done; their progress is already purged
-	Unfinished      bool // there are records of a cause that is not finished
+	Listed          bool // the object existed before the operator, so resume handlers are called
+	FailuresRead    bool // the failures on the object were read
+	Resumed         bool // all handlers succeeded or failed, so resume handlers are not called again
+	DeletionHandled bool // all deletion handlers are done, and their progress is purged
+	Unfinished      bool // the object has records of an unfinished cause
 	States          LastHandledWatch
 }
 
-// schedule is when an object is handled without an event.
+// schedule is the time when an object is handled without an event.
 type schedule struct {
-	wakeAt      time.Time // zero if only an event is awaited
-	SleepsUntil time.Time // when delayed handlers are due; zero if the object does not wait for them
+	wakeAt      time.Time // zero if the object only waits for an event
+	SleepsUntil time.Time // time when delayed handlers are due; zero if there are none
 }
 
-// flags are read and set by other goroutines than the object's worker.
+// flags may be read and set by any goroutine.
 type flags struct {
-	Failed       atomic.Pointer[FailedRef] // the object has permanent failures; else nil
+	Failed       atomic.Pointer[FailedRef] // name of the object if it has permanent failures; else nil
 	HasFinalizer atomic.Bool               // the object cannot vanish while its daemons and timers run
-	Forgotten    atomic.Bool               // the object is not handled anymore
-	Paused       atomic.Bool               // the object itself asks to be left alone
+	Forgotten    atomic.Bool               // the memory was dropped
+	Paused       atomic.Bool               // an annotation of the object pauses it
 
 	mu     sync.Mutex
-	warned map[string]bool // warnings that are not repeated for the object
+	warned map[string]bool // kinds of warnings that were logged for the object
 }
 
-// WakeAfter remembers when the object is handled next if no event arrives before.
+// WakeAfter records when the object is handled next if no event arrives first.
 func (m *Memory) WakeAfter(next *queue.Next, now time.Time) *queue.Next {
 	m.Schedule.wakeAt = time.Time{}
 	if next != nil {
@@ -68,11 +68,11 @@ func (m *Memory) WakeAfter(next *queue.Next, now time.Time) *queue.Next {
 	return next
 }
 
-// Remaining returns when the object is handled next after an event that has brought nothing new.
+// Remaining returns when the object is handled next after an event without a newer version.
 func (m *Memory) Remaining(now time.Time) *queue.Next {
 	at := m.Schedule.wakeAt
 	if strict := m.Ledger.strict; now.Before(strict) && (at.IsZero() || strict.Before(at)) {
-		at = strict // the version that arrived may be a newer one
+		at = strict // the version that arrived may be newer
 	}
 	if at.IsZero() {
 		return nil
@@ -80,12 +80,12 @@ func (m *Memory) Remaining(now time.Time) *queue.Next {
 	return &queue.Next{After: at.Sub(now)}
 }
 
-// HasUnwritten reports whether the operator has done something for the object that it has not recorded yet.
+// HasUnwritten reports whether changes of the object are not written yet. A nil memory has none.
 func (m *Memory) HasUnwritten() bool {
 	return m != nil && !m.Outbox.Empty()
 }
 
-// StartOver forgets what was done for the object, whose records were removed. Only the object's worker may use it,
+// StartOver forgets the progress of the object, after its records were removed. Only the object's worker may call it,
 // between two cycles.
 func (m *Memory) StartOver() {
 	m.Outbox, m.Handled = outbox.Outbox{}, nil
@@ -114,7 +114,7 @@ func (m *Memory) Retired() map[string]struct{} {
 	return nil
 }
 
-// TakeRetry ends requests that were carried out.
+// TakeRetry ends a request that was carried out, and the requests before it. A nil request is ignored.
 func (m *Memory) TakeRetry(r *RetryRequest) {
 	if r != nil {
 		m.Retry.CompareAndSwap(r, nil)
@@ -122,7 +122,7 @@ func (m *Memory) TakeRetry(r *RetryRequest) {
 	}
 }
 
-// RetryNow requests that handlers be called; the object must be queued again.
+// RetryNow adds a request to call handlers; the caller must requeue the object.
 func (m *Memory) RetryNow(r *RetryRequest) {
 	for {
 		r.before = m.Retry.Load()

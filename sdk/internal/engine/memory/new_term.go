@@ -5,12 +5,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// NewTerm begins a new term: others may have acted on the objects since the last one.
+// NewTerm starts a new term, because other operators may have handled the objects since the last one.
 func (ms *Memories) NewTerm() { ms.Term.Add(1) }
 
-// EnterTerm makes the memory one of the present term. If the object has changed since the term before, another process
-// may have handled it. An outcome that could not be written is then older than the object's records, and is dropped.
-// Otherwise it is still to be written, or its handlers would be called again.
+// EnterTerm moves the memory to the current term. If the object changed since the last term, another process may have
+// handled it: an unwritten outcome is older than the object's records, and is dropped. Otherwise the outcome is kept,
+// because its handlers would be called again without it.
 func (m *Memory) EnterTerm(term int64, obj *object.Object) {
 	if m.Term == term {
 		return

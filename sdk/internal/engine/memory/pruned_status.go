@@ -11,14 +11,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// WarnPruned warns if the API server pruned fields that a patch sets in the status. It does so
-// silently with all fields that a structural schema does not declare.
+// WarnPruned warns if the API server pruned status fields that a patch sets. The API server silently drops all fields
+// that a structural schema does not declare.
 func (m *Memory) WarnPruned(logger *slog.Logger, res *resources.Resource, p *patch.Patch, patched *object.Object) {
 	pruned := statusFields(p)
 	if len(pruned) == 0 {
 		return
 	}
-	// The object is not decoded: this is done for each result.
+	// Members avoids decoding the object, because this runs for each result.
 	for field := range object.Members(patched.Member("status")) {
 		if i := slices.Index(pruned, field); i >= 0 {
 			pruned = slices.Delete(pruned, i, i+1)
@@ -32,7 +32,7 @@ func (m *Memory) WarnPruned(logger *slog.Logger, res *resources.Resource, p *pat
 	}
 }
 
-// adviceAgainstPruning returns the next step. The schema of Kubernetes' own resources cannot be changed.
+// adviceAgainstPruning returns the next step for the user. The schema of built-in resources cannot be changed.
 func adviceAgainstPruning(res *resources.Resource) string {
 	if res.BuiltIn() {
 		return "Kubernetes defines this schema: set no result, and keep the value in an annotation or a resource of your own"
