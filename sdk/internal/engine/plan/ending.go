@@ -5,41 +5,41 @@ import (
 	"time"
 )
 
-// Ending is the result of a cycle, as far as it decides when the object is handled next.
+// Ending is the part of a cycle's result that decides when the object is handled next.
 type Ending struct {
-	Gone      bool            // the object was deleted meanwhile
-	Changed   bool            // the patch has changed the object: the next cycle takes care of the delays
-	Made      bool            // the API server has accepted the patch
+	Gone      bool            // the object was deleted during the cycle
+	Changed   bool            // the patch changed the object, so the next cycle handles the delays
+	Made      bool            // the API server accepted the patch
 	Records   bool            // the patch had records of the operator
-	Finished  bool            // nothing is left to do for the cause
+	Finished  bool            // the cause has nothing left to do
 	Behind    bool            // an update follows the finished cause
-	RetryLeft bool            // handlers of a request to retry were not chosen yet
+	RetryLeft bool            // the lifecycle has not chosen all handlers of a retry request yet
 	RetryNext bool            // failed handlers are called again for another cause
 	Delays    []time.Duration // times until delayed handlers are due
-	Stopping  []time.Duration // times until daemons that are stopping must be checked
+	Stopping  []time.Duration // times until stopping daemons must be checked
 }
 
-// Wait is how an object waits after a cycle.
+// Wait is the kind of wait after a cycle.
 type Wait int
 
-// The ways to wait.
+// The values of Wait.
 const (
-	WaitChange  Wait = iota // for an event, or for the version that the patch made
-	WaitDaemons             // until daemons have stopped
-	WaitDelay               // until delayed handlers are due
-	WaitSkipped             // for the version that the patch made; the delay goes on there
-	WaitLost                // for an event: the same handlers would be called again, and again without a record
-	WaitNothing             // the object is handled at once
+	WaitChange  Wait = iota // an event, or the version that the patch made
+	WaitDaemons             // the end of daemons
+	WaitDelay               // the due time of delayed handlers
+	WaitSkipped             // the version that the patch made; its cycle continues the delay
+	WaitLost                // an event; without stored records, the same handlers would be called again and again
+	WaitNothing             // nothing; the object is handled at once
 )
 
-// Next returns how the object waits, and for how long at most.
+// Next returns the kind of wait, and its maximum time.
 func (e *Ending) Next() (Wait, time.Duration) {
 	how, delay := e.rest()
 	switch {
 	case e.Gone:
 		return WaitChange, 0
 	case e.RetryLeft && !e.Changed:
-		return WaitNothing, 0 // the other handlers of the request to retry
+		return WaitNothing, 0 // the other handlers of the retry request
 	case !e.Finished, how == WaitDaemons, how == WaitDelay:
 		return how, delay
 	case e.RetryNext, e.Behind && !e.Changed:
@@ -49,7 +49,7 @@ func (e *Ending) Next() (Wait, time.Duration) {
 	}
 }
 
-// rest returns how an object waits with nothing to do at once.
+// rest returns the kind of wait if nothing must be done at once.
 func (e *Ending) rest() (Wait, time.Duration) {
 	delay, delayed := shortest(e.Delays)
 	check, checking := shortest(e.Stopping)
@@ -59,7 +59,7 @@ func (e *Ending) rest() (Wait, time.Duration) {
 	case !delayed:
 		return WaitChange, 0
 	case !e.Changed && e.Made && e.Records:
-		return WaitLost, 0 // the API server has stored none of them: see [memory.Memory.WarnPruned]
+		return WaitLost, 0 // the API server has stored none of the records: see [memory.Memory.WarnPruned]
 	case e.Changed:
 		return WaitSkipped, delay
 	default:

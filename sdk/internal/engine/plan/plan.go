@@ -1,5 +1,5 @@
-// Package plan decides, as functions of values, how a cycle handles the changes of an object, what it records, and how
-// the object waits for the next cycle.
+// Package plan makes the decisions of a cycle as functions of values: how to handle the changes of an object, what to
+// record, and how to wait for the next cycle.
 package plan
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Situation is all that a plan depends on, besides the records on the object.
+// Situation is the input of a plan, in addition to the records on the object.
 type Situation struct {
 	Served    *core.ServedResource
 	Object    *object.Object
@@ -25,49 +25,49 @@ type Situation struct {
 	Memo      any
 	Life      memory.Life
 	Retired   map[string]struct{}  // ids of daemons and timers that do not start again
-	Requested *memory.RetryRequest // nil if nothing is to be retried now
-	Stopping  []time.Duration      // times until daemons that are stopping must be checked; none if no daemon is stopping
+	Requested *memory.RetryRequest // pending retry request; nil if there is none
+	Stopping  []time.Duration      // times until stopping daemons must be checked; empty if no daemon is stopping
 	Now       time.Time
 }
 
-// Plan says how a cycle handles the changes of an object. It is made before change handlers are called.
+// Plan is the decision how a cycle handles the changes of an object. It is made before change handlers are called.
 type Plan struct {
 	Cause     *handlers.Cause // nil if the resource has neither change handlers nor daemons nor timers
-	Changing  bool            // change handlers are interested in the object
+	Changing  bool            // a change handler matches the object
 	Blocked   bool            // the object has the operator's finalizer
 	Finalizer FinalizerChange
 	Hold      Hold            // the reason why change handlers are not called in this cycle
 	Failures  []state.Failure // permanent failures that are recorded on the object
-	Recall    *recall         // failed handlers that are called again; nil if the cause is an ordinary one
+	Recall    *recall         // failed handlers that are called again; nil for an ordinary cause
 
-	Selected   []*handlers.Handler // handlers of the cause; none if its reason has no handlers
+	Selected   []*handlers.Handler // handlers of the cause; empty if its reason has no handlers
 	Progress   state.Progress      // progress of the selected handlers
 	Superseded map[string]state.Counts
 }
 
-// FinalizerChange is what a cycle does about the finalizer.
+// FinalizerChange is the change of the finalizer by a cycle.
 type FinalizerChange int
 
-// The changes of the finalizer.
+// The values of FinalizerChange.
 const (
 	FinalizerUnchanged FinalizerChange = iota
 	FinalizerAdded
 	FinalizerRemoved
 )
 
-// Hold is a reason for which a cycle does not call change handlers.
+// Hold is the reason why a cycle does not call change handlers.
 type Hold int
 
-// The reasons not to call change handlers.
+// The values of Hold.
 const (
 	HoldNothing     Hold = iota
 	HoldUnwritten        // outcomes of an earlier cycle must be written first
 	HoldFinalizer        // the handlers see the version with the changed finalizer
-	HoldUninvolved       // no change handler is interested in the object
+	HoldUninvolved       // no change handler matches the object
 	HoldDeletionEnd      // all handlers of the deletion are done
 )
 
-// Detect compares the object with its last-handled state: it finds the cause, and whether handlers are interested.
+// Detect compares the object with its last-handled state: it finds the cause, and whether change handlers match.
 func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 	old, err := v.lastHandled()
 	if err != nil {
@@ -87,7 +87,7 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 		Old: old, New: essence, Diff: changes, Excluded: s.Retired, Context: ctx, Views: &handlers.Views{Memo: s.Memo},
 	}
 	p.planRecall(s)
-	// An object that no handler matches is left alone: nothing is stored or logged.
+	// An object that no handler matches is ignored: nothing is stored or logged.
 	set := s.Served.Handlers
 	p.Changing = set.Has(handlers.Changing) && set.Prematch(p.Cause)
 	if s.Event != watch.Deleted && !p.Cause.Deleted && !p.Blocked && set.RequiresFinalizer(p.Cause) {
@@ -96,8 +96,8 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 	return p, nil
 }
 
-// Decide selects the handlers of the cause and reads their progress, unless change handlers must wait. The patch gets the
-// changes of records that must come before the calls.
+// Decide selects the handlers of the cause and reads their progress, unless change handlers must wait. It adds to the
+// patch the finalizer and the records that must be written before the calls.
 func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 	if s.Event != watch.Deleted && p.Blocked && len(s.Stopping) == 0 && !s.Served.Handlers.RequiresFinalizer(p.Cause) {
 		p.Finalizer = FinalizerRemoved
@@ -130,8 +130,8 @@ func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 	return nil
 }
 
-// planRecall replaces the cause of an unchanged object by the cause that its handlers failed for, if they are to be called again.
-// Changes and resuming come first.
+// planRecall replaces the cause of an unchanged object by the cause for which its handlers failed, if a request or the
+// records ask to retry them. Changes and resuming have precedence.
 func (p *Plan) planRecall(s *Situation) {
 	if len(p.Failures) == 0 {
 		return
@@ -170,8 +170,8 @@ func (p *Plan) planRecall(s *Situation) {
 	p.Cause, p.Recall = &cause, r
 }
 
-// endFailedDeletion replaces the cause of an object whose deletion was handled, and failed: its handlers are not called again
-// unless a request says so.
+// endFailedDeletion replaces the cause of an object whose deletion handlers finished with permanent failures, because
+// the handlers are not called again without a request.
 func (p *Plan) endFailedDeletion(s *Situation) {
 	handled := func(f state.Failure) bool { return f.IsDeletionOf(s.Object.UID) }
 	if p.Cause.Reason != handlers.ReasonDelete || !slices.ContainsFunc(p.Failures, handled) {
@@ -186,7 +186,7 @@ func (p *Plan) endFailedDeletion(s *Situation) {
 	p.Cause = &cause
 }
 
-// isUnchanged reports whether nothing is to be done for the object but to call failed handlers again.
+// isUnchanged reports whether the object needs no handling except for retries of failed handlers.
 func (p *Plan) isUnchanged(set *handlers.Set) bool {
 	switch p.Cause.Reason {
 	case handlers.ReasonNoop:
@@ -198,7 +198,7 @@ func (p *Plan) isUnchanged(set *handlers.Set) bool {
 	}
 }
 
-// selectHandlers returns the handlers that are called for the cause.
+// selectHandlers returns the handlers to call for the cause.
 func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
 	if p.Recall == nil {
 		return set.Selected(handlers.Changing, p.Cause)
@@ -217,8 +217,8 @@ func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
 	return slices.DeleteFunc(hs, func(h *handlers.Handler) bool { return !p.Recall.has(h.ID) })
 }
 
-// readProgress reads the progress of the cause so far. The progress of earlier causes that were not completed is counted by
-// their reasons, and purged.
+// readProgress reads the progress of the cause. It counts the progress of unfinished earlier causes by their reasons,
+// and purges it.
 func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
 	if err != nil {
@@ -241,8 +241,8 @@ func (p *Plan) Engaged() bool {
 	return p.Changing && p.Hold != HoldFinalizer && p.Hold != HoldUnwritten
 }
 
-// Due returns the handlers that are called now if the lifecycle chooses them: those whose time has come, and delayed ones that a
-// request is about.
+// Due returns the handlers from which the lifecycle chooses: handlers whose delay is over, and delayed handlers that a
+// retry request includes.
 func Due(hs []*handlers.Handler, progress state.Progress, requested *memory.RetryRequest, now time.Time) []handlers.Due {
 	all := make([]handlers.Due, 0, len(hs))
 	for _, h := range hs {
@@ -254,7 +254,7 @@ func Due(hs []*handlers.Handler, progress state.Progress, requested *memory.Retr
 	return all
 }
 
-// DefersRetry reports whether a request to retry must wait until the handlers of resuming are done.
+// DefersRetry reports whether a retry request must wait until the resume handlers are done.
 func (p *Plan) DefersRetry(requested *memory.RetryRequest) bool {
 	return p.Recall == nil && p.Cause.Reason == handlers.ReasonResume &&
 		slices.ContainsFunc(p.Failures, func(f state.Failure) bool { return requested.Means(f.Handler) })

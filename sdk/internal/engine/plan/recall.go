@@ -6,15 +6,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// After a permanent failure, the handler is not called until the object changes. A request to retry calls the handler again, for
-// the cause that it failed for, as far as the failure on the object describes it: [state.Failure]. Handlers that have succeeded
-// are not called again.
+// After a permanent failure, a handler is not called until the object changes. A retry request calls the handler again
+// for the cause for which it failed, as far as the failure on the object describes the cause: see [state.Failure].
+// Handlers that succeeded are not called again.
 
-// recall is a cause that repeats an earlier one, for the handlers that failed.
+// recall is a cause that repeats an earlier one for its failed handlers.
 type recall struct {
-	failures []state.Failure // failures of the handlers that are called again for the cause
-	later    []state.Failure // failures of handlers that are called again after that, for another cause
-	byID     bool            // the change is not known, so that the cause cannot select the handlers
+	failures []state.Failure // failures to retry in this cause
+	later    []state.Failure // failures to retry in the next cause
+	byID     bool            // the change is unknown, so that only the ids select the handlers
 }
 
 // has reports whether a handler is called again.
@@ -27,12 +27,12 @@ func (r *recall) postpones(id string) bool {
 	return r != nil && slices.ContainsFunc(r.later, func(f state.Failure) bool { return f.Handler == id })
 }
 
-// Done reports whether a sub-handler has succeeded before.
+// Done reports whether a sub-handler succeeded before the failure.
 func (r *recall) Done(id string) bool {
 	return r != nil && slices.ContainsFunc(r.failures, func(f state.Failure) bool { return slices.Contains(f.Done, id) })
 }
 
-// IDs returns the ids of the handlers that are called again; nil if none are.
+// IDs returns the ids of the handlers that are called again; nil if there are none.
 func (r *recall) IDs() []string {
 	if r == nil {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Record is the result of a cycle, for the object and for the memory.
+// Record is the result of a cycle, for the object and for its memory.
 type Record struct {
 	Progress  state.Progress  // progress of the handlers of the cause
-	Delays    []time.Duration // times until the delayed handlers are due; none if all handlers are done
-	Finished  bool            // nothing is left to do for the cause
-	Behind    bool            // the recorded last-handled state is an earlier one: an update follows
+	Delays    []time.Duration // times until the delayed handlers are due; empty if all handlers are done
+	Finished  bool            // the cause has nothing left to do
+	Behind    bool            // the recorded last-handled state is older than the object, so an update follows
 	Released  bool            // the finalizer of a deleted object is removed
 	Failures  []state.Failure // permanent failures on the object
-	Forgotten []state.Failure // failures of handlers that are not for the object
-	Keeper    *state.Failure  // the failure for which a deleted object is kept; nil if there is none
+	Forgotten []state.Failure // failures whose handlers do not match the object
+	Keeper    *state.Failure  // failure that keeps a deleted object; nil if there is none
 
 	Handled         *memory.HandledStates // see [memory.Memory]
 	Unfinished      bool                  // see [memory.Life]
@@ -33,7 +33,7 @@ type Outcomes struct {
 	Final []string                    // ids of the handlers and sub-handlers that are done
 }
 
-// AwaitsRetry reports whether failed handlers are still to be called again, after the finished cause.
+// AwaitsRetry reports whether failed handlers must be called again after the finished cause.
 func (r *Record) AwaitsRetry(requested *memory.RetryRequest) bool {
 	return slices.ContainsFunc(r.Failures, func(f state.Failure) bool { return f.Again || requested.Means(f.Handler) })
 }
@@ -47,7 +47,7 @@ type recorder struct {
 	record    *Record
 }
 
-// purge removes the records of a cause that is finished.
+// purge removes the records of a finished cause.
 func (w *recorder) purge(progress state.Progress) error {
 	w.record.Unfinished = false
 	return w.view.purge(progress, w.situation.Served.Changing, w.own)

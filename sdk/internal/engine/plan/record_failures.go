@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// markRecalled records that failed handlers are being called again, so that the next operator goes on.
+// markRecalled records that failed handlers are being called again, so that the next operator continues.
 func (w *recorder) markRecalled() error {
 	if w.plan.Recall == nil {
 		return nil
@@ -24,9 +24,9 @@ func (w *recorder) markRecalled() error {
 	return nil
 }
 
-// storeFailures records on the object which handlers have failed when all are done, and removes the failures that this makes
-// obsolete: all, if the object was changed; the failures of the same handlers, if these were called again or resumed. A deleted
-// object has failures only if a handler keeps the object for them.
+// storeFailures records the failed handlers on the object when all handlers are done, and removes obsolete failures.
+// After a change of the object, all earlier failures are obsolete; after a retry or resuming, only those of the called
+// handlers. A deleted object has failures only if a handler keeps the object for them.
 func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
 	p, r, v := w.plan, w.record, w.view
 	failed, err := v.permanentFailures(progress, out.Subs, p.unstoredOld())
@@ -72,7 +72,7 @@ func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
 	return nil
 }
 
-// makesObsolete reports whether a failure does not count when the handlers of the cause are done.
+// makesObsolete reports whether an earlier failure is obsolete when the handlers of the cause are done.
 func (p *Plan) makesObsolete(f *state.Failure, progress state.Progress) bool {
 	switch {
 	case p.Recall != nil:
@@ -85,8 +85,8 @@ func (p *Plan) makesObsolete(f *state.Failure, progress state.Progress) bool {
 	}
 }
 
-// keeper returns the first of the failures for which a deleted object is kept: a handler that must succeed has failed for good.
-// It returns nil if there is none.
+// keeper returns the first failure that keeps a deleted object: a permanent failure of a deletion handler with
+// KeepOnFailure. It returns nil if there is none.
 func (p *Plan) keeper(s *Situation, failures []state.Failure) *state.Failure {
 	for i := range failures {
 		f := &failures[i]
@@ -98,7 +98,7 @@ func (p *Plan) keeper(s *Situation, failures []state.Failure) *state.Failure {
 	return nil
 }
 
-// unstoredOld returns the essence before the change, as far as the diff base does not have it.
+// unstoredOld returns the essence before the change, unless the diff base has it.
 func (p *Plan) unstoredOld() map[string]any {
 	if p.Cause.Reason != handlers.ReasonUpdate || p.Recall != nil && p.Recall.byID {
 		return nil

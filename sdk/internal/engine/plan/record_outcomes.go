@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Record puts the operator's records into a patch, after the calls of handlers: the progress, the failures, the last-handled
-// state and the finalizer.
+// Record adds the operator's records to a patch after the calls of handlers: the progress, the failures, the
+// last-handled state and the finalizer.
 func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.HandledStates, own *patch.Patch) (Record, error) {
 	r := Record{Failures: p.Failures, Handled: handled, Unfinished: s.Life.Unfinished, DeletionHandled: s.Life.DeletionHandled}
 	w := recorder{plan: p, situation: s, view: v, own: own, record: &r}
@@ -33,7 +33,7 @@ func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.Hand
 	return r, err
 }
 
-// storeOutcomes stores the outcomes of the handlers that were called. If all handlers are done, it stores the failures and the
+// storeOutcomes stores the outcomes of the called handlers. If all handlers are done, it stores the failures and the
 // last-handled state, and purges the progress.
 func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	p, r, now := w.plan, w.record, w.situation.Now
@@ -58,7 +58,7 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	return w.storeLastHandled()
 }
 
-// endUnhandled ends a cause that has no handlers. Records of former handlers must not count for the next cause.
+// endUnhandled ends a cause without handlers. Records of removed handlers must not count for the next cause.
 func (w *recorder) endUnhandled() error {
 	if len(w.plan.Progress.Handlers()) > 0 {
 		if err := w.purge(w.plan.Progress); err != nil {
@@ -86,8 +86,7 @@ func (w *recorder) storeLastHandled() error {
 	return nil
 }
 
-// release removes the finalizer of an object that is being deleted, when all handlers of the deletion are done and no daemon is
-// running.
+// release removes the finalizer of a deleted object when all deletion handlers are done and no daemon is running.
 func (w *recorder) release() {
 	p, r := w.plan, w.record
 	if w.situation.Event == watch.Deleted || !p.Cause.Deleted || !p.Blocked || p.keeper(w.situation, r.Failures) != nil {

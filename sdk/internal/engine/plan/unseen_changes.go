@@ -9,13 +9,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// A handler may be done while other handlers of the cause are retried. A change of the object meanwhile would never reach the
-// done handler: the changed state would become the last-handled one. So the operator remembers the state that each handler has
-// seen. If an unseen change would interest a handler, the state of the first done handler becomes the last-handled one, and an
-// update follows. The same holds if the object changes back to its last-handled state: then there is no cause, or an unrelated
-// one.
+// While other handlers of the cause are retried, the object can change after a handler has succeeded. That handler would
+// never see the change, because the changed state would become the last-handled one. So the operator remembers the state
+// that each finished handler has seen. If a handler would be called for an unseen change, the state of the first
+// finished handler becomes the last-handled one, and an update follows. The same holds if the object returns to its
+// last-handled state, which ends the cause or makes another one.
 
-// rememberHandled remembers the state that the done handlers of this cycle have seen, unless all handlers are done.
+// rememberHandled remembers the state that the handlers that finished in this cycle have seen, unless all handlers are
+// done.
 func (w *recorder) rememberHandled(final []string, allDone bool) {
 	states := w.record.Handled
 	if len(final) == 0 || allDone && states == nil {
@@ -31,8 +32,8 @@ func (w *recorder) rememberHandled(final []string, allDone bool) {
 	}
 }
 
-// lastHandledState returns the version of the object and the essence that are to be stored as last handled, and notes
-// whether an update follows.
+// lastHandledState returns the version of the object and the essence to store as last handled. It sets Behind if an
+// update must follow.
 func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err error) {
 	cause, states := w.plan.Cause, w.record.Handled
 	raw, essence = w.situation.Object.Raw, cause.New
@@ -59,9 +60,10 @@ func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err e
 	return raw, essence, nil
 }
 
-// endReverted ends a cause that is not finished if the object is at its last-handled state again: the change was undone, or the
-// cause was of an old version, and the change is handled. Its records must not count for the next cause: neither do records of a
-// former process, which had an old view of the object. If a handler was done for another state, an update follows.
+// endReverted ends an unfinished cause if the object is at its last-handled state again: the change was reverted, or the
+// cause was detected for an old version whose change is already handled. It purges the records, including those of an
+// earlier process with an old version, because they must not count for the next cause. If a handler finished for another
+// state, an update follows.
 func (w *recorder) endReverted() error {
 	s, v, r := w.situation, w.view, w.record
 	ongoing := s.Life.Unfinished || r.Handled != nil
@@ -77,7 +79,7 @@ func (w *recorder) endReverted() error {
 		return err
 	}
 	if !ongoing && len(progress.Handlers()) == 0 {
-		return nil // the records are of other operators
+		return nil // the records belong to other operators
 	}
 	if err := w.purge(progress); err != nil {
 		return err

@@ -13,26 +13,26 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// View reads the operator's records of one version of an object, as the settings say. Records that the operator could not
-// write yet are a part of it; records that cannot be decoded are not. It is used by one goroutine.
+// View reads the operator's records from one version of an object, with the storages in the settings. It includes
+// unwritten records, and excludes records that cannot be decoded. It must be used by one goroutine.
 type View struct {
-	Tree    map[string]any // the version
+	Tree    map[string]any // the version as it was received
 	Stored  map[string]any // the version with the unwritten records, and without the broken ones
 	broken  []*state.BrokenMark
-	Handled map[string]any // the last-handled state, without records; nil if there is none, or before it is read
-	Renewed bool           // a patch has another last-handled state
+	Handled map[string]any // last-handled state without records; nil before it is read, and if there is none
+	Renewed bool           // a patch has a new last-handled state
 
 	settings *core.Settings
-	extra    []object.Path // fields outside of the essence that handlers look at
+	extra    []object.Path // fields outside of the essence that handlers select
 	Progress state.ProgressStorage
 	diffbase state.DiffBaseStorage
 	failures state.Failures
 
-	rebind func(*object.Object)    // binds both storages to another version; nil stands for the stored tree alone
-	warn   func(*state.BrokenMark) // is called for each broken record
+	rebind func(*object.Object)    // binds both storages to another version; nil binds them to the stored tree alone
+	warn   func(*state.BrokenMark) // callback for each broken record
 }
 
-// NewView returns the view of a version. The storages of users get the context for their I/O.
+// NewView returns the view of a version. Custom storages get the context for their I/O.
 func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object.Object, unwritten *outbox.Outbox, warn func(*state.BrokenMark)) (*View, error) {
 	tree, err := obj.Tree()
 	if err != nil {
@@ -50,7 +50,7 @@ func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object
 	return v, nil
 }
 
-// essence returns the essence of a version, without the operator's records and the metadata that the settings ignore.
+// essence returns the essence of a version, without the operator's records and the ignored metadata.
 func (v *View) essence(tree map[string]any) map[string]any {
 	return v.ownless(v.failures.Clear(v.diffbase.Essence(tree, v.extra)))
 }
@@ -59,7 +59,7 @@ func (v *View) ownless(essence map[string]any) map[string]any {
 	return state.WithoutMetadata(state.WithoutPaused(v.Progress.Clear(essence)), v.settings.Selection.IgnoredMetadata)
 }
 
-// lastHandled returns the essence of the version that was handled last; nil if the object never was.
+// lastHandled returns the essence of the version that was handled last; nil if no version was handled.
 func (v *View) lastHandled() (old map[string]any, err error) {
 	err = v.read(func() error {
 		old, err = v.diffbase.Fetch(v.Stored)
@@ -75,7 +75,7 @@ func (v *View) lastHandled() (old map[string]any, err error) {
 	return old, nil
 }
 
-// storeLastHandled puts a version and its essence into a patch, as the last-handled state.
+// storeLastHandled adds a version and its essence to a patch, as the last-handled state.
 func (v *View) storeLastHandled(raw []byte, essence map[string]any, own *patch.Patch) error {
 	if err := v.diffbase.Store(v.Stored, raw, essence, v.extra, own); err != nil {
 		return fmt.Errorf("record the last-handled state: %w", err)
@@ -96,7 +96,7 @@ func (v *View) ProgressOf(ids []string, now time.Time) (progress state.Progress,
 	return progress, nil
 }
 
-// StoreProgress puts changed records into a patch.
+// StoreProgress adds the changed records to a patch.
 func (v *View) StoreProgress(progress state.Progress, own *patch.Patch) error {
 	if err := progress.Store(v.Stored, v.Progress, own); err != nil {
 		return fmt.Errorf("record the progress: %w", err)
@@ -104,7 +104,7 @@ func (v *View) StoreProgress(progress state.Progress, own *patch.Patch) error {
 	return nil
 }
 
-// purge removes the records of handlers by a patch: of all in the progress, and of those with the ids.
+// purge removes the records of all handlers in the progress and of the handlers with the ids, by a patch.
 func (v *View) purge(progress state.Progress, ids []string, own *patch.Patch) error {
 	if err := progress.Purge(v.Stored, v.Progress, ids, own); err != nil {
 		return fmt.Errorf("purge the progress: %w", err)
@@ -112,8 +112,9 @@ func (v *View) purge(progress state.Progress, ids []string, own *patch.Patch) er
 	return nil
 }
 
-// permanentFailures returns the handlers and sub-handlers of a finished cause that have failed permanently. Subs are the
-// records of sub-handlers whose parents were called; old is the essence before the change, unless the diff base has it.
+// permanentFailures returns the permanent failures of handlers and sub-handlers of a finished cause. Subs are the
+// records of sub-handlers whose parents were called; old is the essence before the change, or nil if the diff base has
+// it.
 func (v *View) permanentFailures(progress state.Progress, subs map[string]state.Record, old map[string]any) (failed []state.Failure, err error) {
 	err = v.read(func() error {
 		failed, err = progress.Failures(v.Stored, v.Progress, subs, old)
@@ -125,8 +126,8 @@ func (v *View) permanentFailures(progress state.Progress, subs map[string]state.
 	return failed, nil
 }
 
-// read calls a function that reads records, and calls it again without each broken record. An object with broken records is
-// handled, and can be deleted, as if it had none.
+// read calls a function that reads records, and repeats the call without each broken record. An object with broken
+// records can be handled and deleted as if it had none.
 func (v *View) read(records func() error) error {
 	for {
 		err := records()
@@ -137,7 +138,8 @@ func (v *View) read(records func() error) error {
 	}
 }
 
-// exclude hides a broken record from the storages. It returns false if the record is not at the path that its storage names.
+// exclude hides a broken record from the storages. It returns false if the record is not at the path that its storage
+// names.
 func (v *View) exclude(mark *state.BrokenMark) bool {
 	if _, exists := object.Lookup(v.Stored, mark.Path); !exists {
 		return false
@@ -149,7 +151,7 @@ func (v *View) exclude(mark *state.BrokenMark) bool {
 	return true
 }
 
-// SetBrokenAside moves the broken records out of the way by a patch.
+// SetBrokenAside moves the broken records aside by a patch.
 func (v *View) SetBrokenAside(own *patch.Patch) {
 	for _, mark := range v.broken {
 		mark.SetAside(v.Tree, own)
