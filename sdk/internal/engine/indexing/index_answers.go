@@ -6,20 +6,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// indexedAnswers are versions of objects that the operator's patches made and that were indexed before the stream has
-// brought them, by the ids of the objects.
+// indexedAnswers are versions of objects that the operator's patches made and that were indexed before the stream
+// delivered them, by the ids of the objects.
 type indexedAnswers map[string]indexedAnswer
 
 type indexedAnswer struct {
-	version string // empty if there is none, or the stream has brought it
-	cycle   bool   // the object is being handled: there may be another one
-	seen    string // the last version that the stream has brought since then; empty if there is none
+	version string // empty if there is none, or the stream has delivered it
+	cycle   bool   // the object is being handled, so another version may follow
+	seen    string // last version that the stream has delivered since then; empty if there is none
 }
 
-// begin notes that an object is being handled. It is the condition for [indexedAnswers.accept].
+// begin records that an object is being handled. [indexedAnswers.accept] requires it.
 func (a indexedAnswers) begin(id string) { a[id] = indexedAnswer{version: a[id].version, cycle: true} }
 
-// end notes that the object is not being handled any longer.
+// end records that the handling of an object has ended.
 func (a indexedAnswers) end(id string) {
 	if answer, ok := a[id]; ok && answer.version == "" {
 		delete(a, id)
@@ -28,9 +28,9 @@ func (a indexedAnswers) end(id string) {
 	}
 }
 
-// accept reports whether a version that a patch made may be indexed, and remembers it. It may not if the stream has
-// reported the object as deleted since [indexedAnswers.Begin], or has brought a newer version: the indices would stay
-// with the older one.
+// accept reports whether a version that a patch made may be indexed, and remembers it. It returns false if the stream
+// has reported the object as deleted since begin, or has delivered a newer version, because the indices would keep the
+// older one.
 func (a indexedAnswers) accept(id, version string) bool {
 	answer, exists := a[id]
 	if !exists || object.Precedes(version, answer.seen) {
@@ -41,7 +41,7 @@ func (a indexedAnswers) accept(id, version string) bool {
 	return true
 }
 
-// knows reports whether the version of an event is not newer than one that was indexed.
+// knows reports whether the version of an event is not newer than the indexed one.
 func (a indexedAnswers) knows(id string, event watch.Event) bool {
 	answer, ok := a[id]
 	if !ok {

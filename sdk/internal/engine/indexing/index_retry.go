@@ -13,7 +13,7 @@ type failedObject struct {
 	failures indexFailures
 
 	event watch.Event // the newest version
-	timer *time.Timer // of the next retry; nil if none is scheduled
+	timer *time.Timer // timer of the next retry; nil if none is scheduled
 }
 
 // cancelRetry cancels the scheduled retry, if any.
@@ -25,7 +25,7 @@ func (f *failedObject) cancelRetry() {
 	f.event = watch.Event{}
 }
 
-// reported returns the failures as subscribers of events get them.
+// reported returns the failures in the format of events.
 func (f *failedObject) reported() map[string]observe.IndexFailure {
 	if f == nil {
 		return nil
@@ -37,16 +37,16 @@ func (f *failedObject) reported() map[string]observe.IndexFailure {
 	return all
 }
 
-// indexFailures are the failures of one object by the IDs of the indices. As long as a handler fails,
-// the object is excluded from its index.
+// indexFailures are the failures of one object by the ids of the indices. While its handler fails, an index excludes the
+// object.
 type indexFailures map[string]indexFailure
 
 // indexFailure is a series of failed attempts to index an object.
 type indexFailure struct {
-	Started time.Time // the first attempt
-	Retries int       // attempts so far
-	Until   time.Time // when the next attempt may be made
-	Delayed bool      // the next attempt is made when the delay is over, and not only at the next event
+	Started time.Time // start of the first attempt
+	Retries int       // number of attempts so far
+	Until   time.Time // earliest time of the next attempt
+	Delayed bool      // the next attempt is made when the delay is over, not only at the next event
 	Final   bool      // there is no next attempt
 }
 
@@ -71,8 +71,8 @@ func (f indexFailures) record(id string, out handlers.Outcome, began, ended time
 	f[id] = failure
 }
 
-// next returns when the next retry is due, if any is delayed. Only wanted indices count: the object
-// may have stopped matching the filters of others.
+// next returns when the next delayed retry is due. It only regards wanted indices, because the object may not match the
+// filters of the other indices.
 func (f indexFailures) next(wanted func(id string) bool) (due time.Time, waiting bool) {
 	for id, failure := range f {
 		if !failure.Final && failure.Delayed && wanted(id) && (!waiting || failure.Until.Before(due)) {

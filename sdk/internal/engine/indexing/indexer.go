@@ -25,19 +25,19 @@ import (
 // slowIndexing is how long an indexing function may block its stream before a warning is logged.
 const slowIndexing = time.Second
 
-// Indexer keeps the indices of the objects of one scope. The stream calls it before it queues an
-// event: an object is indexed before its handlers are called, in the order of its versions, and all
-// objects are indexed when the listing ends.
+// Indexer maintains the indices of the objects of one scope. The stream calls it before it queues an event. So an object
+// is indexed before its handlers are called, in the order of its versions, and all objects are indexed when the listing
+// ends.
 type Indexer struct {
 	deps      *core.Deps
 	memories  *memory.Memories
 	invoker   *call.Invoker
 	scope     resources.Scope
-	Abandoned bool // a handler does not return; guarded by the lock of streams
+	Abandoned bool // an indexing function does not return; guarded by the lock of the streams
 
 	mu       sync.Mutex
 	Resource *core.ServedResource
-	ctx      context.Context // of the stream; nil while there is none
+	ctx      context.Context // context of the stream; nil while there is none
 	failures map[string]*failedObject
 	answers  indexedAnswers // nil without a stream
 }
@@ -47,8 +47,7 @@ func NewIndexer(d *core.Deps, m *memory.Memories, i *call.Invoker, scope resourc
 	return &Indexer{deps: d, memories: m, invoker: i, scope: scope, failures: map[string]*failedObject{}}
 }
 
-// Start starts indexing when a stream starts. The definition of the resource may have changed since
-// the last one.
+// Start starts indexing when a stream starts. The definition of the resource may have changed since the last stream.
 func (x *Indexer) Start(ctx context.Context, res *core.ServedResource) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -61,7 +60,7 @@ func (x *Indexer) Start(ctx context.Context, res *core.ServedResource) {
 	}
 }
 
-// Stop stops retrying when the stream ends. The indices keep their entries.
+// Stop cancels all retries when the stream ends. The indices keep their entries.
 func (x *Indexer) Stop() {
 	if x == nil {
 		return
@@ -74,8 +73,8 @@ func (x *Indexer) Stop() {
 	}
 }
 
-// Handling notes that an object is being handled until the returned function is called. Nothing is noted without a stream,
-// which lists all objects when it starts.
+// Handling records that an object is being handled until the returned function is called. It does nothing without a
+// stream, because a new stream lists all objects.
 func (x *Indexer) Handling(id string) (end func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -90,8 +89,8 @@ func (x *Indexer) Handling(id string) (end func()) {
 	}
 }
 
-// Offer indexes the version of an object that the operator's patch made, before its handlers are called. The object is
-// being handled; a nil indexer does nothing.
+// Offer indexes the version of an object that the operator's patch made, before its handlers are called. It may only be
+// called between Handling and its end. A nil indexer does nothing.
 func (x *Indexer) Offer(answer *object.Object) {
 	if x == nil {
 		return
@@ -100,14 +99,14 @@ func (x *Indexer) Offer(answer *object.Object) {
 	defer x.mu.Unlock()
 	id := queue.KeyOf(x.scope.Resource, answer).Object
 	if x.ctx == nil || x.ctx.Err() != nil || !x.answers.accept(id, answer.ResourceVersion) {
-		return // it was deleted, or the next stream lists all objects
+		return // the object was deleted, or the next stream lists all objects
 	}
 	x.index(id, watch.Event{Type: watch.Modified, Object: answer}, everyHandler)
 	x.tellChanged()
 }
 
-// Clear removes the entries of all objects, once the stream has ended, except from the indices to
-// keep: these stay complete while the objects are listed again.
+// Clear removes the entries of all objects after the stream has ended. It skips the indices to keep, which stay complete
+// while the objects are listed again.
 func (x *Indexer) Clear(keep []string) {
 	for _, id := range x.Resource.Indexes {
 		if !slices.Contains(keep, id) {
@@ -117,7 +116,7 @@ func (x *Indexer) Clear(keep []string) {
 	x.tellChanged()
 }
 
-// Retain removes the entries of all objects except for those that exist.
+// Retain removes the entries of all objects that do not exist.
 func (x *Indexer) Retain(existing map[queue.Key]bool) {
 	if x == nil {
 		return
@@ -137,7 +136,7 @@ func (x *Indexer) Retain(existing map[queue.Key]bool) {
 	x.tellChanged()
 }
 
-// Forget removes the entries of objects that other replicas handle from now on.
+// Forget removes the entries of objects that another replica takes over.
 func (x *Indexer) Forget(ids []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -176,11 +175,11 @@ func (x *Indexer) Handle(event watch.Event) {
 	x.tellChanged()
 }
 
-// index calls the wanted indexing functions that match an object and are due for it, and removes its
-// entries from the indices whose handlers do not match.
+// index calls the wanted indexing functions that match an object and are due, and removes the object's entries from all
+// indices that do not match.
 func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Handler) bool) {
 	object := event.Object
-	defer object.DropTree() // it may stay in the queue for long
+	defer object.DropTree() // the object may stay in the queue for long
 	memo, identity := x.recall(id, event)
 	res := x.Resource.Resource
 	cause := &handlers.Cause{Resource: res, Object: object, EventType: event.Type, Context: x.ctx, Views: &handlers.Views{Memo: memo}}
@@ -218,8 +217,7 @@ func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 	}
 }
 
-// subject returns the subject of events about indexing an object. The lines of its logger are not
-// posted as Kubernetes events.
+// subject returns the subject of events about indexing an object. Its logger posts no Kubernetes events.
 func (x *Indexer) subject(identity *observe.Identity, obj *object.Object) *observe.Subject {
 	res := x.Resource.Resource
 	return &observe.Subject{
@@ -229,8 +227,8 @@ func (x *Indexer) subject(identity *observe.Identity, obj *object.Object) *obser
 	}
 }
 
-// recall returns the memo of an object, and its identity. The identity is nil if the object is only
-// indexed, since nothing else is remembered of it.
+// recall returns the memo of an object, and its identity. The identity is nil if the object is only indexed, because the
+// operator remembers nothing else of it.
 func (x *Indexer) recall(id string, event watch.Event) (memo any, identity *observe.Identity) {
 	if x.Resource.OnlyIndexed {
 		return x.memories.Memo(x.scope, id, x.deps.NewMemo), nil
@@ -240,8 +238,8 @@ func (x *Indexer) recall(id string, event watch.Event) (memo any, identity *obse
 	return m.Memo, m.Identity
 }
 
-// match returns the indexing functions that match an object. If a subscriber needs them, it also returns
-// the decisions about all indexing functions.
+// match returns the indexing functions that match an object. If a subscriber wants them, it also returns the decisions
+// about all indexing functions.
 func (x *Indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, decisions []handlers.Decision, err error) {
 	defer core.RecoverPanic(&err)
 	set := x.Resource.Handlers
@@ -256,8 +254,8 @@ func (x *Indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, de
 	return set.Selected(handlers.Indexing, cause), decisions, nil
 }
 
-// attempt calls an indexing function once. It returns false if the stream has ended meanwhile: the
-// result must not count then.
+// attempt calls an indexing function once. It returns false if the stream ended during the call; then the result must
+// not count.
 func (x *Indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *handlers.Cause, memo any, f *failedObject) (*call.Attempt, handlers.Outcome, bool) {
 	a := &call.Attempt{
 		Subject: subject,
@@ -286,8 +284,8 @@ func hasID(hs []*handlers.Handler, id string) bool {
 	return slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })
 }
 
-// store stores the result of an attempt in the index. If the attempt failed, it removes the entries of
-// the object and remembers the failure.
+// store stores the result of an attempt in the index. If the attempt failed, it removes the object's entries and records
+// the failure.
 func (x *Indexer) store(h *handlers.Handler, id string, a *call.Attempt, out handlers.Outcome, f *failedObject) *failedObject {
 	index, object := x.deps.Indices.Find(h.ID), index.Object{Scope: x.scope, ID: id}
 	switch {
@@ -308,7 +306,7 @@ func (x *Indexer) store(h *handlers.Handler, id string, a *call.Attempt, out han
 	return f
 }
 
-// hideIndex hides the values of an index from now on if the values for an object contain a hidden value of it.
+// hideIndex hides the values of an index, permanently, if the values for an object contain a hidden value of the object.
 func (x *Indexer) hideIndex(id string, secrets *redact.Secrets, values any) {
 	if secrets == nil || x.deps.HidesIndex(id) {
 		return
@@ -319,8 +317,8 @@ func (x *Indexer) hideIndex(id string, secrets *redact.Secrets, values any) {
 	}
 }
 
-// scheduleRetry retries the selected handlers that have failed when their delays are over, even if
-// the object does not change until then.
+// scheduleRetry schedules a retry of the selected handlers that failed, for when their delays are over, even if the
+// object does not change.
 func (x *Indexer) scheduleRetry(id string, f *failedObject, event watch.Event, selected []*handlers.Handler) {
 	f.cancelRetry()
 	if len(f.failures) == 0 {
@@ -351,7 +349,7 @@ func (x *Indexer) removeEntries(id string, indices ...string) {
 	}
 }
 
-// tellChanged tells that the contents of the indices may have changed.
+// tellChanged emits that the contents of the indices may have changed.
 func (x *Indexer) tellChanged() {
 	observe.Tell(x.deps.Sink, observe.IndexChanged{IDs: x.Resource.Indexes})
 }
