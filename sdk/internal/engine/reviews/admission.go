@@ -1,4 +1,4 @@
-// Package reviews calls admission handlers for the reviews of the API server, and keeps the webhook configurations.
+// Package reviews calls admission handlers for the reviews of the API server, and maintains the webhook configurations.
 package reviews
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// ErrNoWayIn is in the error of an operator that has admission handlers, and no server for their reviews.
+// ErrNoWayIn is wrapped by the error of an operator that has admission handlers but no server for their reviews.
 var ErrNoWayIn = errors.New("the cluster has no way to reach the admission handlers")
 
-// errServerEnded is the error of a server that stops before the operator.
+// errServerEnded is the error of a webhook server that stops before the operator.
 var errServerEnded = errors.New("the webhook server has stopped by itself")
 
 // The reasons why an operator with admission handlers is not ready.
@@ -31,7 +31,7 @@ var (
 	errUnindexed    = errors.New("the indices are not complete yet; admission reviews wait for them")
 )
 
-// CheckWayIn returns an error if nothing brings reviews to the admission handlers.
+// CheckWayIn returns an error if the operator has admission handlers but no server for their reviews.
 func CheckWayIn(registry *handlers.Registry, settings *core.Settings) error {
 	all := registry.Admission()
 	if len(all) == 0 || settings.Admission.Serve != nil {
@@ -45,8 +45,8 @@ func CheckWayIn(registry *handlers.Registry, settings *core.Settings) error {
 		"kopf dev and kopf run choose a way in with --webhook=auto", ErrNoWayIn, strings.Join(names, ", "))
 }
 
-// AdmissionControl is the operator's part in admission: it answers reviews, and tells the API server where to
-// send them. It is nil if there are no admission handlers.
+// AdmissionControl is the operator's part in admission: it answers reviews, and registers the webhooks in the cluster.
+// It is nil if there are no admission handlers.
 type AdmissionControl struct {
 	deps     *core.Deps
 	Reviews  *Reviews
@@ -57,7 +57,7 @@ type AdmissionControl struct {
 	serving, managing         sync.WaitGroup
 }
 
-// NewAdmissionControl returns the admission control of an operator that has admission handlers.
+// NewAdmissionControl returns the admission control of an operator; nil if it has no admission handlers.
 func NewAdmissionControl(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, identity string, inspected bool) *AdmissionControl {
 	if len(d.Registry.Admission()) == 0 {
 		return nil
@@ -68,7 +68,8 @@ func NewAdmissionControl(ctx context.Context, d *core.Deps, m *memory.Memories, 
 	}
 }
 
-// Start starts the server. If it ends before [AdmissionControl.Stop], failed is called.
+// Start starts the server and the management of the webhooks. If the server fails, or ends before
+// [AdmissionControl.Stop], it calls failed.
 func (a *AdmissionControl) Start(ctx context.Context, failed func(error)) {
 	if a == nil {
 		return
@@ -87,12 +88,12 @@ func (a *AdmissionControl) Start(ctx context.Context, failed func(error)) {
 		failed(err)
 	})
 	a.managing.Go(func() { a.webhooks.run(managing) })
-	if !a.Reviews.user.ask(ctx) { // before there are any changes of its own
+	if !a.Reviews.user.ask(ctx) { // asked before the operator makes changes
 		a.managing.Go(func() { a.Reviews.user.keepAsking(managing) })
 	}
 }
 
-// announced takes over where the API server finds the server.
+// announced records the URL or service at which the API server reaches the server.
 func (a *AdmissionControl) announced(client admission.ClientConfig) {
 	prefix := client.Path()
 	a.Reviews.prefix.Store(&prefix)
@@ -100,7 +101,7 @@ func (a *AdmissionControl) announced(client admission.ClientConfig) {
 	a.webhooks.announced(client)
 }
 
-// Serve sets the resources that the cluster has, and the namespaces that the operator serves; none for all.
+// Serve sets the known resources and the served namespaces; no namespaces stand for the whole cluster.
 func (a *AdmissionControl) Serve(rs []resources.Resource, namespaces []string) {
 	if a == nil {
 		return
@@ -112,7 +113,7 @@ func (a *AdmissionControl) Serve(rs []resources.Resource, namespaces []string) {
 	}
 }
 
-// Unready returns why no reviews are answered yet.
+// Unready returns the reason why reviews are not answered yet; nil if they are.
 func (a *AdmissionControl) Unready() error {
 	switch {
 	case a == nil:
@@ -125,14 +126,14 @@ func (a *AdmissionControl) Unready() error {
 	return nil
 }
 
-// Indexed lets reviews be answered that waited for the indices.
+// Indexed unblocks the reviews that are waiting for the indices.
 func (a *AdmissionControl) Indexed() {
 	if a != nil {
 		a.Reviews.begin()
 	}
 }
 
-// Withdraw stops managing the webhooks, and removes those that are not persistent.
+// Withdraw stops managing the webhooks, and removes the webhooks that are not persistent.
 func (a *AdmissionControl) Withdraw(ctx context.Context) {
 	if a == nil {
 		return
@@ -142,7 +143,7 @@ func (a *AdmissionControl) Withdraw(ctx context.Context) {
 	a.webhooks.withdraw(ctx)
 }
 
-// Stop stops the server, after the reviews that it is answering.
+// Stop stops the server, after it has answered the pending reviews.
 func (a *AdmissionControl) Stop() {
 	if a == nil {
 		return

@@ -12,12 +12,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// The operator's admission handlers are not asked about its own records: its finalizer, its annotations, its field of the
-// status, and the results of handlers. A handler that denies them would keep the operator from ever letting an object go. Two
-// conditions must hold, and the API server vouches for both: the user is the operator's own, and nothing else changes. So
-// another user cannot avoid a handler, whatever the request, and the changes by handlers are reviewed as well.
+// The operator's own records are not reviewed by its admission handlers: its finalizer, its annotations, its field of
+// the status, and the results of handlers. A handler that denies them would prevent the removal of the finalizer
+// forever. Two conditions must hold, and the API server guarantees both: the user is the operator's own user, and
+// nothing else changes. So another user cannot avoid a handler, whatever the request, and changes by handlers are
+// reviewed as well.
 
-// isOwn reports whether a review is about the operator's own records, and about nothing else.
+// isOwn reports whether a review only concerns the operator's own records.
 func (r *Reviews) isOwn(ctx context.Context, res *reviewedResource, request *admission.Request) bool {
 	name := r.user.name.Load()
 	if name == nil || *name == "" || request.User.Username != *name || request.Operation != handlers.OperationUpdate ||
@@ -29,7 +30,7 @@ func (r *Reviews) isOwn(ctx context.Context, res *reviewedResource, request *adm
 	return oldErr == nil && newErr == nil && object.Equal(older, newer)
 }
 
-// withoutOwn returns an object without the operator's records, and without the fields that the API server sets.
+// withoutOwn returns an object without the operator's records and the fields that the API server sets.
 func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *object.Object) (map[string]any, error) {
 	tree, err := obj.Tree()
 	if err != nil {
@@ -39,7 +40,7 @@ func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *ob
 	forgotten := patch.NewPatch()
 	if state.ForgetLastHandled(state.BindDiffBase(ctx, settings.DiffBase, obj), tree, forgotten) == nil {
 		tree = patch.Merged(tree, forgotten.Tree())
-	} // else the fields of this storage count as foreign
+	} // otherwise, the fields of this storage count as foreign
 	tree = failures.Clear(state.BindProgress(ctx, settings.Progress, obj).Clear(tree))
 	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
 		tree = object.Without(tree, object.Path{"metadata", field})
@@ -61,7 +62,7 @@ func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *ob
 	return state.WithoutEmpty(tree), nil
 }
 
-// delivers reports whether a field of the status has the result of a handler, or of a sub-handler of one.
+// delivers reports whether a status field contains the result of a handler or of its sub-handler.
 func (res *reviewedResource) delivers(field string) bool {
 	id, _, _ := strings.Cut(field, "/")
 	returns := func(h *handlers.Handler) bool { return h.ID == field || h.ID == id }

@@ -15,23 +15,23 @@ import (
 const (
 	// ownUserTimeout limits a request for the name of the operator's user.
 	ownUserTimeout = 5 * time.Second
-	// ownUserInterval is the time from a failed request to the next one.
+	// ownUserInterval is the delay after a failed request.
 	ownUserInterval = 30 * time.Second
 )
 
-// ownUser is the user as whom the operator sends its requests. It is safe for concurrent use.
+// ownUser is the user of the operator's requests. It is safe for concurrent use.
 type ownUser struct {
 	deps *core.Deps
-	name atomic.Pointer[string] // nil until the API server has answered
+	name atomic.Pointer[string] // nil until the API server has responded
 }
 
-// keepAsking asks until the name is known, or the API server refuses to say it.
+// keepAsking repeats the request until the name is known, or the API server refuses the request.
 func (u *ownUser) keepAsking(ctx context.Context) {
 	for u.name.Load() == nil && !u.ask(ctx) && core.Sleep(ctx, ownUserInterval) == nil {
 	}
 }
 
-// ask asks for the name once. It reports whether the answer is final.
+// ask requests the name once. It reports whether the result is final.
 func (u *ownUser) ask(ctx context.Context) (final bool) {
 	if u.deps.Settings.Admission.ReviewOwn {
 		return true
@@ -53,7 +53,7 @@ func (u *ownUser) ask(ctx context.Context) (final bool) {
 func (u *ownUser) request(ctx context.Context) (string, error) {
 	answer, err := u.deps.Client.WithoutRetries().Do(ctx, kube.Request{
 		Method: http.MethodPost, Path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", ContentType: "application/json",
-		Body: []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`), // since Kubernetes 1.28, for all users
+		Body: []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`), // available since Kubernetes 1.28, to all users
 	})
 	if err != nil {
 		return "", err

@@ -22,22 +22,22 @@ import (
 // review is one review that is being answered. It is used by one goroutine.
 type review struct {
 	request *admission.Request
-	limit   time.Duration // for all handlers together
-	size    int           // of the request, in bytes
-	replay  string        // id of the review that is replayed; empty if the API server asks
+	limit   time.Duration // time limit for all handlers together
+	size    int           // size of the request, in bytes
+	replay  string        // id of the replayed review; empty if the API server sent the review
 
 	subject  *observe.Subject
 	memo     any
-	tree     map[string]any // the object as the API server sends it, if a handler changes it; must not be modified
+	tree     map[string]any // object as the API server sent it, set once a handler changes it; must not be modified
 	patch    *patch.Patch   // changes by the handlers so far
-	mutated  map[string]any // the object with the patch
-	ops      []patch.Op     // the patch for the API server
+	mutated  map[string]any // object with the patch applied
+	ops      []patch.Op     // patch for the API server
 	warnings warnings
 	errs     []error
 	called   []observe.ReviewedHandler
 }
 
-// warnings are the warnings of handlers. A handler that was abandoned may add some at any time.
+// warnings are the warnings of handlers. An abandoned handler may add some at any time.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -49,7 +49,7 @@ func (w *warnings) add(more []string) {
 	w.all = append(w.all, more...)
 }
 
-// take returns the warnings; those that follow are lost.
+// take returns the warnings. Later warnings are lost.
 func (w *warnings) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +61,7 @@ func (w *warnings) take() []string {
 // errValidatorPatches is the error of a validating handler that changes the object.
 var errValidatorPatches = errors.New("it only validates, and cannot change the object; register it with OnMutate")
 
-// review calls the handlers of a review, and returns the response. It returns an error if there is none to be given.
+// review calls the handlers of a review, and returns the response. An error means that the review cannot be answered.
 func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, error) {
 	if err := r.waitReady(ctx); err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, e
 	return &response, nil
 }
 
-// checkID returns an error if the review is for a handler that the operator does not have for the resource. The error
-// fails the call of the webhook, so that its failure policy decides, which the operator cannot know.
+// checkID returns an error if the resource has no handler with the review's handler id. The error fails the webhook
+// call, so that the webhook's failure policy decides, which the operator does not know.
 func (v *review) checkID(res *reviewedResource) error {
 	id := v.request.HandlerID
 	if id == "" || res.handlers.Any(handlers.Admission, func(h *handlers.Handler) bool { return h.ID == id }) {
@@ -138,7 +138,7 @@ func (r *Reviews) subject(res *reviewedResource, request *admission.Request) *ob
 	}
 }
 
-// memo returns the memo of the object if the operator remembers it, and else one that is dropped afterwards.
+// memo returns the memo of the object if the operator remembers it, and otherwise a temporary one.
 func (r *Reviews) memo(res *reviewedResource, request *admission.Request) any {
 	obj := request.Subject()
 	if request.Operation != handlers.OperationCreate && obj.UID != "" {
@@ -156,7 +156,7 @@ func (r *Reviews) memo(res *reviewedResource, request *admission.Request) any {
 func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, cause *handlers.Cause) {
 	changes := patch.NewPatch()
 	if h.Family == handlers.Mutate {
-		changes.Append(v.patch) // a copy: changes before a failure are dropped
+		changes.Append(v.patch) // a copy, so that changes before a failure are dropped
 	}
 	a := &call.Attempt{
 		Subject: v.subject,
@@ -166,7 +166,7 @@ func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 		},
 		Grace: time.Millisecond, // the API server waits
 		Then: func(ctx context.Context) error {
-			if ctx.Err() != nil { // whatever the handler returns, it may have left its work undone
+			if ctx.Err() != nil { // the handler may have left its work undone, whatever it returns
 				return fmt.Errorf("%s: its context has ended: %w", h, context.Cause(ctx))
 			}
 			switch {
@@ -190,8 +190,8 @@ func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 	}
 }
 
-// failed takes over the error of a handler; of a nil handler if it is not known. It denies the request, unless failures
-// of the handler are ignored.
+// failed records the error of a handler; an unknown handler is nil. The error denies the request, unless the handler's
+// failures are ignored.
 func (v *review) failed(h *handlers.Handler, err error) {
 	if h != nil && h.Admission.IgnoreFailures {
 		v.warnings.add([]string{fmt.Sprintf("%s is ignored: %s", h.ID, handlers.ErrorText(err))})
@@ -200,7 +200,7 @@ func (v *review) failed(h *handlers.Handler, err error) {
 	v.errs = append(v.errs, err)
 }
 
-// mutate takes over the changes of handlers. The object of a deletion cannot be changed.
+// mutate applies the changes of handlers. The object of a deletion cannot be changed.
 func (v *review) mutate(changes *patch.Patch) error {
 	if v.request.Object == nil || changes.Empty() {
 		return nil
@@ -229,8 +229,8 @@ func (r *Reviews) handlerOf(id string) *handlers.Handler {
 	return nil
 }
 
-// recorder returns the recorder of a handler. Only a handler with side effects may post events, and only about an
-// object that exists.
+// recorder returns the recorder of a handler; nil if it must not post Kubernetes events. Only a handler with side
+// effects may post events, and only about an existing object.
 func (r *Reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
 	if !h.Admission.SideEffects || v.request.DryRun || v.subject.Object.UID == "" {
 		return nil
@@ -238,7 +238,7 @@ func (r *Reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
 	return r.deps.Recorders.For(v.subject.Reference).WithoutSecrets(v.subject.Secrets)
 }
 
-// tell tells the sink, and keeps the review so that it can be replayed.
+// tell emits the review, and keeps it for replays.
 func (r *Reviews) tell(v *review, response *admission.Response, began time.Time) {
 	var diff object.Diff
 	if r.history != nil && v.mutated != nil {
@@ -250,7 +250,7 @@ func (r *Reviews) tell(v *review, response *admission.Response, began time.Time)
 	})
 }
 
-// Replay calls the handlers for an earlier review again, as a dry run. If it cannot, it returns the reason.
+// Replay calls the handlers for an earlier review again, as a dry run. If it fails, it returns the reason.
 func (r *Reviews) Replay(id string) (reason string) {
 	former, kept := r.history.find(id)
 	if !kept {

@@ -3,10 +3,10 @@ package reviews
 import "github.com/kopf-dev/kopf/sdk/internal/budget"
 
 const (
-	// maxDecoded limits the memory of the decoded objects of all large reviews, and maxSmallDecoded that of all small ones, in
-	// bytes. A review that exceeds its limit runs alone.
+	// maxDecoded limits the memory of the decoded objects of all concurrent large reviews, and maxSmallDecoded the same
+	// for small reviews, in bytes. A review that exceeds its limit runs alone.
 	maxDecoded, maxSmallDecoded = 64 << 20, 32 << 20
-	// smallReview is the weight up to which a review is small.
+	// smallReview is the maximum weight of a small review, in bytes.
 	smallReview = 1 << 20
 )
 
@@ -15,7 +15,7 @@ type decoded struct{ small, large *budget.Budget }
 
 func newDecoded() decoded { return decoded{budget.New(maxSmallDecoded), budget.New(maxDecoded)} }
 
-// of returns the budget of the reviews of a weight.
+// of returns the budget for reviews of a weight.
 func (d decoded) of(weight int64) *budget.Budget {
 	if weight <= smallReview {
 		return d.small

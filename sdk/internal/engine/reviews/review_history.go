@@ -9,28 +9,28 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
 )
 
-// maxReviewBytes limits the sizes of all reviews that are kept.
+// maxReviewBytes limits the total size of all kept reviews.
 const maxReviewBytes = 16 << 20
 
 // reviewHistory keeps the newest reviews for replays. It is safe for concurrent use. A nil history keeps nothing.
 type reviewHistory struct {
-	prefix string // tells this run of the operator from others
+	prefix string // distinguishes this run of the operator from other runs
 
 	mu    sync.Mutex
 	last  uint64
-	kept  []keptReview // the oldest first
+	kept  []keptReview // oldest first
 	bytes int
 }
 
-// keptReview is what is required to answer a review again.
+// keptReview is the input for a replay of a review.
 type keptReview struct {
 	id      string
 	request *admission.Request
-	limit   time.Duration // for all handlers together
-	size    int           // of the request, in bytes
+	limit   time.Duration // time limit for all handlers together
+	size    int           // size of the request, in bytes
 }
 
-// newReviewHistory returns a history if there is an inspector, which is what asks for replays.
+// newReviewHistory returns a history; nil without an inspector, because only inspector clients request replays.
 func newReviewHistory(started time.Time, inspected bool) *reviewHistory {
 	if !inspected {
 		return nil
@@ -48,7 +48,7 @@ func (h *reviewHistory) add(v keptReview) (id string) {
 	h.last++
 	id = h.prefix + strconv.FormatUint(h.last, 10)
 	if v.size > maxReviewBytes/4 {
-		return id // it is not worth all others
+		return id // a huge review would displace all others
 	}
 	v.id = id
 	h.kept = append(h.kept, v)
@@ -61,7 +61,7 @@ func (h *reviewHistory) add(v keptReview) (id string) {
 	return id
 }
 
-// find returns a review, and false if it is not kept.
+// find returns a kept review, or false if it is not kept.
 func (h *reviewHistory) find(id string) (keptReview, bool) {
 	if h == nil {
 		return keptReview{}, false

@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// maxReview is the number of bytes of a request, whatever the server before it accepts.
+	// maxReview limits the size of a request, in bytes, whatever the server in front accepts.
 	maxReview = 64 << 20
-	// maxReviewTime is the longest that API servers wait for a response, and the default if a request does not say.
+	// maxReviewTime is the maximum time that API servers wait for a response, and the default if the request has no
+	// timeout.
 	maxReviewTime = 30 * time.Second
 	// replayHeader is [webhook.ReplayHeader].
 	replayHeader = "Kopf-Replay"
@@ -34,17 +35,17 @@ func (r *Reviews) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	limit := timeLimit(req)
 	ctx, cancel := context.WithTimeoutCause(r.base, limit, handlers.ErrTimeout)
 	defer cancel()
-	defer context.AfterFunc(req.Context(), cancel)() // the API server has given up
+	defer context.AfterFunc(req.Context(), cancel)() // the API server stopped waiting
 	body, err := r.answer(ctx, w, req, limit)
 	if err != nil {
 		r.reject(w, req, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // an error means that nobody waits for the response
+	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
-// answer returns the response to a request.
+// answer returns the body of the response to a request.
 func (r *Reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.Request, limit time.Duration) ([]byte, error) {
 	body, err := readReview(w, req)
 	if err != nil {
@@ -64,7 +65,7 @@ func (r *Reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.R
 	return response.Encode(request.APIVersion, request.UID)
 }
 
-// headerOf returns the headers of a request for handlers, with the Host, which the HTTP server keeps apart.
+// headerOf returns a request's headers for handlers, including the Host, which the HTTP server stores separately.
 func headerOf(req *http.Request) http.Header {
 	header := req.Header.Clone()
 	header.Del(replayHeader)
@@ -74,8 +75,8 @@ func headerOf(req *http.Request) http.Header {
 	return header
 }
 
-// verified returns the state of a connection for handlers. Anybody can present a certificate that no authority
-// verifies, so they never see one.
+// verified returns the connection state for handlers, without unverified client certificates, because any client can
+// present one.
 func verified(state *tls.ConnectionState) *tls.ConnectionState {
 	if state == nil || len(state.VerifiedChains) > 0 || len(state.PeerCertificates) == 0 {
 		return state
@@ -85,7 +86,7 @@ func verified(state *tls.ConnectionState) *tls.ConnectionState {
 	return &anonymous
 }
 
-// readReview reads the whole request. Of a body that knows its length, it makes one copy.
+// readReview reads the whole request. If the body has a known length, it allocates the exact size.
 func readReview(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	known, ok := req.Body.(interface{ Len() int })
 	if !ok || known.Len() > maxReview {
@@ -96,7 +97,7 @@ func readReview(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// reject answers a request that is not a review, or that cannot be answered.
+// reject responds to a request that is not a review, or that cannot be answered.
 func (r *Reviews) reject(w http.ResponseWriter, req *http.Request, err error) {
 	status := http.StatusBadRequest
 	var known *admission.InvalidError
@@ -112,8 +113,8 @@ func (r *Reviews) reject(w http.ResponseWriter, req *http.Request, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-// timeLimit returns for how long the handlers may run: a little less than the API server waits, so that it gets a
-// response.
+// timeLimit returns the time limit for the handlers. It is slightly shorter than the timeout of the API server, so that
+// the response arrives in time.
 func timeLimit(req *http.Request) time.Duration {
 	limit, err := time.ParseDuration(req.URL.Query().Get("timeout"))
 	if err != nil || limit <= 0 || limit > maxReviewTime {
@@ -122,8 +123,8 @@ func timeLimit(req *http.Request) time.Duration {
 	return limit - min(limit/10, 500*time.Millisecond)
 }
 
-// handlerAt returns the id of the handler at a path, as the configurations of webhooks have it: the id itself, or
-// the name of its webhook. It is empty for the path of all handlers.
+// handlerAt returns the id of the handler at a webhook's path, which contains the id or the name of the webhook. It is
+// empty for the path of all handlers.
 func (r *Reviews) handlerAt(path string) string {
 	if rest, ok := strings.CutPrefix(path, *r.prefix.Load()); ok && (rest == "" || rest[0] == '/') {
 		path = rest

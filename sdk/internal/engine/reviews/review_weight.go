@@ -14,14 +14,14 @@ import (
 const (
 	// maxTrees limits the memory of the decoded objects of one review, in bytes.
 	maxTrees = 256 << 20
-	// treesOfPatch is how many copies of an object its change takes.
+	// treesOfPatch is the number of copies of an object that a change needs.
 	treesOfPatch = 3
-	// collectedReview is the weight from which the decoded objects of a review are collected before the next one is decoded.
+	// collectedReview is the weight from which the garbage collector runs after a review, before the next one is decoded.
 	collectedReview = 32 << 20
 )
 
-// claim waits until there is memory for the decoded objects of a review. The returned function ends the review: a kept
-// review takes no more memory than its text.
+// claim waits until there is memory for the decoded objects of a review. The returned function ends the review, and
+// drops the decoded objects, so that a kept review only needs memory for its JSON.
 func (r *Reviews) claim(ctx context.Context, request *admission.Request) (end func(), err error) {
 	b := r.decoded.of(request.Weight)
 	if !b.Take(ctx, request.Weight) {
@@ -43,8 +43,8 @@ func (r *Reviews) claim(ctx context.Context, request *admission.Request) (end fu
 	}, nil
 }
 
-// checkWeight returns a denial if so many copies of the decoded objects of a review take too much memory. Objects of up to
-// 1.5 MiB of text, the largest that Kubernetes stores by default, always pass.
+// checkWeight returns a denial if the given number of copies of a review's decoded objects needs too much memory.
+// Objects of up to 1.5 MiB of JSON, the default limit of Kubernetes, always pass.
 func checkWeight(request *admission.Request, attempted string, copies int64) error {
 	weight := request.Weight * copies
 	if weight <= maxTrees {

@@ -19,15 +19,15 @@ type Reviews struct {
 	deps     *core.Deps
 	memories *memory.Memories
 	invoker  *call.Invoker
-	base     context.Context // of the handlers, with the indices
+	base     context.Context // base context of the handlers, with the indices
 	history  *reviewHistory
 	user     *ownUser
-	ids      map[string]string // of handlers: by themselves, and by the names of their webhooks
+	ids      map[string]string // ids of the handlers, by id and by the name of the webhook
 	prefix   atomic.Pointer[string]
 	decoded  decoded
 
 	known     atomic.Pointer[map[admission.GroupVersionResource]*reviewedResource]
-	ready     chan struct{} // closes when reviews can be answered
+	ready     chan struct{} // closed when reviews can be answered
 	readyOnce sync.Once
 }
 
@@ -37,7 +37,7 @@ type reviewedResource struct {
 	handlers *handlers.Set
 }
 
-// newReviews returns what answers reviews. The context has the values that handlers find; its end does not matter.
+// newReviews returns the HTTP handler for reviews. Handlers get the values of the context, but not its end.
 func newReviews(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, inspected bool) *Reviews {
 	r := &Reviews{
 		decoded: newDecoded(),
@@ -66,10 +66,10 @@ func (r *Reviews) serve(rs []resources.Resource) {
 	r.known.Store(&known)
 }
 
-// begin lets reviews be answered.
+// begin unblocks reviews.
 func (r *Reviews) begin() { r.readyOnce.Do(func() { close(r.ready) }) }
 
-// begun reports whether reviews are answered.
+// begun reports whether reviews are unblocked.
 func (r *Reviews) begun() bool {
 	select {
 	case <-r.ready:

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// ConfigurationResources are the resources of the configurations.
+// ConfigurationResources are the resources of the webhook configurations.
 var ConfigurationResources = map[handlers.Family]*resources.Resource{
 	handlers.Validate: configurationResource(handlers.Validate, "validatingwebhookconfigurations"),
 	handlers.Mutate:   configurationResource(handlers.Mutate, "mutatingwebhookconfigurations"),
@@ -30,11 +30,12 @@ type admissionFamily struct {
 	title  string
 }
 
-// AdmissionFamilies are the families, in the order of their configurations. Log lines name them as Python operators do.
+// AdmissionFamilies are the families of admission handlers, in the order of their configurations. Log lines contain the
+// titles, as in Python operators.
 var AdmissionFamilies = []admissionFamily{{handlers.Validate, "validating"}, {handlers.Mutate, "mutating"}}
 
-// webhooks keep the configurations of webhooks in the cluster as the handlers, the resources and the way in
-// require.
+// webhooks maintains the webhook configurations in the cluster, according to the handlers, the resources and the
+// announced client configuration.
 type webhooks struct {
 	deps     *core.Deps
 	identity string              // identity of the operator in its claims
@@ -42,15 +43,15 @@ type webhooks struct {
 	names    map[string]string
 	changed  core.Wakeup
 
-	registered atomic.Bool // the cluster has had the webhooks, if they are managed
+	registered atomic.Bool // the webhooks were registered in the cluster once, or are not managed
 
 	mu         sync.Mutex
 	client     *admission.ClientConfig // nil until it is announced
 	resources  []resources.Resource
-	known      bool // the resources are
+	known      bool // set when the resources are known
 	namespaces []string
 
-	// For the goroutine of run only.
+	// Used only by the goroutine of run.
 	states map[handlers.Family]observe.WebhookState
 	claims map[handlers.Family]*claimed
 }
@@ -63,18 +64,18 @@ func newWebhooks(d *core.Deps, identity string) *webhooks {
 	}
 }
 
-// claimed is the operator's claim on a configuration, as it was written last.
+// claimed is the last written claim of the operator on a configuration.
 type claimed struct {
 	admission.Claim
-	leader string // the newer operator that decides about the webhooks; empty if this one does
+	leader string // newer operator that decides about the webhooks; empty if this operator does
 	alone  bool   // there is no other operator
 
-	// previous is the claim of the operator that decided before this one, and restored are its webhooks.
+	// previous is the claim of the operator that decided before this one; restored are its webhooks.
 	previous admission.Claim
 	restored json.RawMessage
 }
 
-// options returns how to build the webhooks, and whether all that is required for it is known.
+// options returns the options for building the webhooks, and whether they are complete.
 func (w *webhooks) options() (admission.Options, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +101,7 @@ func (w *webhooks) name() string {
 	return admission.ConfigurationName(w.deps.Settings.Admission.Managed, w.deps.Settings.Admission.Session)
 }
 
-// marks returns the marks of the configurations in development; nil in production.
+// marks returns the marks of a development session's configurations; nil in production.
 func (w *webhooks) marks() *admission.Metadata {
 	if session := w.deps.Settings.Admission.Session; session != "" {
 		return admission.SessionMarks(session, w.deps.Now())

@@ -15,14 +15,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// webhooksInterval is how often the configurations are written again: another program may have removed the webhooks, and
-// claims and the marks of development sessions expire.
+// webhooksInterval is how often the configurations are written again, because another program may have removed the
+// webhooks, and because claims and the marks of development sessions expire.
 const webhooksInterval = time.Minute
 
-// webhooksRetries are the delays after failures to write the configurations; the last one is repeated.
+// webhooksRetries are the delays after failed writes of the configurations; the last one is repeated.
 var webhooksRetries = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, webhooksInterval}
 
-// announced takes over how the API server reaches the operator.
+// announced records the client configuration with which the API server reaches the operator.
 func (w *webhooks) announced(client admission.ClientConfig) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,7 +30,7 @@ func (w *webhooks) announced(client admission.ClientConfig) {
 	w.changed.Raise()
 }
 
-// serve sets the resources that the cluster has, and the namespaces that the operator serves; none for all.
+// serve sets the known resources and the served namespaces; no namespaces stand for the whole cluster.
 func (w *webhooks) serve(rs []resources.Resource, namespaces []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +105,7 @@ func (w *webhooks) failed(family handlers.Family, title string, err error) {
 		observe.EventKey, observe.LogWebhookFailed, "error", err)
 }
 
-// tell tells the sink which webhooks there are.
+// tell emits the webhooks and the states of their configurations.
 func (w *webhooks) tell(o admission.Options) {
 	states := map[handlers.Family]observe.WebhookState{}
 	for _, f := range AdmissionFamilies {

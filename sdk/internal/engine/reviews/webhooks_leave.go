@@ -20,13 +20,14 @@ const (
 	// withdrawalTimeout limits the removal of the webhooks when the operator exits.
 	withdrawalTimeout = 5 * time.Second
 
-	// withdrawalDelay is the time from the removal until the server stops: API servers learn of it a moment later.
+	// withdrawalDelay is the time from the removal of the webhooks until the server stops, because API servers notice the
+	// removal with a delay.
 	withdrawalDelay = 500 * time.Millisecond
 )
 
-// withdraw leaves the configurations: the last operator to leave removes its webhooks, except the persistent ones. It waits
-// until the API server has noticed. In development, the session removes its configurations when it ends: a reload changes
-// nothing.
+// withdraw releases the configurations. The last operator removes its webhooks, except the persistent ones, and waits
+// until the API server has noticed. In development, withdraw does nothing, because the session removes its
+// configurations at its end, and keeps them during a reload.
 func (w *webhooks) withdraw(ctx context.Context) {
 	options, ok := w.options()
 	if !ok || options.Suffix == "" || options.Development {
@@ -57,11 +58,11 @@ func (w *webhooks) withdraw(ctx context.Context) {
 	}
 	leaving.Wait()
 	if changed.Load() {
-		_ = core.Sleep(ctx, withdrawalDelay) // its end means that it was long enough
+		_ = core.Sleep(ctx, withdrawalDelay) // the end of the context means that the delay was long enough
 	}
 }
 
-// remaining returns the persistent webhooks; nil if all are.
+// remaining returns the persistent webhooks; nil if all webhooks are persistent.
 func (w *webhooks) remaining(family handlers.Family, o admission.Options) (json.RawMessage, error) {
 	hs := w.of(family)
 	o.PersistentOnly = true
@@ -72,7 +73,7 @@ func (w *webhooks) remaining(family handlers.Family, o admission.Options) (json.
 	return json.Marshal(webhooks)
 }
 
-// leave leaves a configuration to the other operators that share it. The last one reduces the webhooks to the remaining ones,
+// leave removes the operator's claim from a configuration. The last operator reduces the webhooks to the remaining ones,
 // unless these are nil. It reports whether API servers may still call this operator.
 func (w *webhooks) leave(ctx context.Context, f admissionFamily, remaining json.RawMessage) (noticeable bool, err error) {
 	for {
@@ -92,14 +93,15 @@ func (w *webhooks) leave(ctx context.Context, f admissionFamily, remaining json.
 		}
 		err = w.send(ctx, w.deps.Client, f.Family, found, found.Leaving(w.identity, webhooks, w.deps.Now()))
 		if kube.Classify(err) == kube.Conflict {
-			continue // another operator has come or left since
+			continue // another operator claimed or released the configuration concurrently
 		}
 		return remaining != nil || heir != "", err
 	}
 }
 
-// inherited returns the webhooks to leave behind, and the operator that takes them over; nil leaves the present ones. Nothing
-// may remain that calls this operator. If the others have webhooks that are not known here, they write them within a minute.
+// inherited returns the webhooks to leave in the configuration, and the operator that takes them over; nil keeps the
+// current webhooks. No remaining webhook may call this operator. If the other operators' webhooks are unknown, these
+// operators write them within a minute.
 func (w *webhooks) inherited(own *claimed, others []admission.Claim, remaining json.RawMessage) (webhooks json.RawMessage, heir string) {
 	if len(others) == 0 {
 		return remaining, ""

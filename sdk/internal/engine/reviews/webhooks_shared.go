@@ -14,15 +14,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// maxLooks is how often a configuration is read again that another operator has changed since.
+// maxLooks limits the attempts to claim a configuration that other operators change concurrently.
 const maxLooks = 5
 
-// put makes a configuration have the webhooks, unless a newer operator shares it. It only needs permissions to patch and to
-// create.
+// put writes the webhooks into a configuration, unless a newer operator shares it. It only needs permissions to patch
+// and to create.
 func (w *webhooks) put(ctx context.Context, f admissionFamily, webhooks []admission.Webhook) error {
 	client := w.deps.Client
 	if len(webhooks) == 0 {
-		client = client.WithoutRetries() // the client repeats forbidden requests otherwise
+		client = client.WithoutRetries() // the client would repeat forbidden requests
 	}
 	text, err := json.Marshal(webhooks)
 	if err != nil {
@@ -34,10 +34,10 @@ func (w *webhooks) put(ctx context.Context, f admissionFamily, webhooks []admiss
 		class := kube.Classify(err)
 		switch {
 		case len(webhooks) == 0 && (class == kube.NotFound || class == kube.Forbidden):
-			delete(w.claims, f.Family) // no earlier code had webhooks of the family, or not with these permissions
+			delete(w.claims, f.Family) // there are no webhooks of the family to remove, or no permissions to have written them
 			return nil
 		case class == kube.NotFound:
-			found = new(admission.Found) // it is to be created
+			found = new(admission.Found) // the configuration must be created
 		case err != nil:
 			return err
 		}
@@ -48,7 +48,7 @@ func (w *webhooks) put(ctx context.Context, f admissionFamily, webhooks []admiss
 	return err
 }
 
-// look returns a configuration as it is. A patch without a change needs no permission but the one to patch.
+// look reads a configuration with an empty patch, which needs no other permission than to patch.
 func (w *webhooks) look(ctx context.Context, client *kube.Client, family handlers.Family) (*admission.Found, error) {
 	found, err := client.Patch(ctx, ConfigurationResources[family], "", w.name(), "", patch.MergeType, []byte("{}"))
 	if err != nil {
@@ -57,8 +57,8 @@ func (w *webhooks) look(ctx context.Context, client *kube.Client, family handler
 	return admission.ReadFound(found)
 }
 
-// claim writes the operator's claim to a configuration, and its webhooks, unless a newer operator shares it. A configuration
-// of a development session is not shared, and has no claims.
+// claim writes the operator's claim and its webhooks into a configuration. If a newer operator shares the configuration,
+// it only writes the claim. A configuration of a development session is not shared, and has no claims.
 func (w *webhooks) claim(ctx context.Context, client *kube.Client, f admissionFamily, found *admission.Found, webhooks json.RawMessage) error {
 	now, before := w.deps.Now(), w.claims[f.Family]
 	others := found.Others(w.identity, now)
@@ -89,8 +89,8 @@ func (w *webhooks) claim(ctx context.Context, client *kube.Client, f admissionFa
 	return nil
 }
 
-// order returns the order of the operator's claim: it stays as it is, and a new operator is the newest one. A process that
-// is restarted with its identity continues the claim.
+// order returns the order of the operator's claim. A claim keeps its order, also after a restart with the same identity.
+// A new operator gets the highest order.
 func (w *webhooks) order(before *claimed, found *admission.Found, others []admission.Claim, now time.Time) int {
 	if before != nil {
 		return before.Order
@@ -99,7 +99,7 @@ func (w *webhooks) order(before *claimed, found *admission.Found, others []admis
 		return own.Order
 	}
 	if w.registered.Load() {
-		return 0 // newer code has added a configuration, for which this operator has no handlers
+		return 0 // newer code added a configuration for which this operator has no handlers
 	}
 	if len(others) > 0 {
 		return others[0].Order + 1
@@ -107,7 +107,7 @@ func (w *webhooks) order(before *claimed, found *admission.Found, others []admis
 	return 1
 }
 
-// noteClaim remembers a claim, and logs the consequence for the webhooks.
+// noteClaim stores a claim, and logs the effect on the webhooks.
 func (w *webhooks) noteClaim(f admissionFamily, own *claimed) {
 	before := w.claims[f.Family]
 	w.claims[f.Family] = own
@@ -125,7 +125,7 @@ func (w *webhooks) noteClaim(f admissionFamily, own *claimed) {
 	}
 }
 
-// send patches a configuration, or creates it if none was found.
+// send patches a configuration, or creates it if it does not exist.
 func (w *webhooks) send(ctx context.Context, client *kube.Client, family handlers.Family, found *admission.Found, change admission.Configuration) error {
 	create := found.Version == ""
 	if create {
@@ -143,7 +143,7 @@ func (w *webhooks) send(ctx context.Context, client *kube.Client, family handler
 	return err
 }
 
-// warnOfGap warns of the handlers that nothing replaces while the operator restarts.
+// warnOfGap warns of handlers without a replacement while the operator restarts.
 func (w *webhooks) warnOfGap() {
 	settings := &w.deps.Settings.Admission
 	if settings.Managed == "" || settings.Session != "" || w.deps.Running != nil { // replicas overlap
