@@ -16,12 +16,11 @@ import (
 // PauseKey identifies a reason to pause.
 type PauseKey struct {
 	Kind inspect.PauseKind
-	name string // tells several reasons of a kind apart; may be empty
+	name string // distinguishes several reasons of one kind; may be empty
 }
 
-// Pauses are the reasons why the operator handles no objects; it handles them while there are none. A
-// pause does not interrupt handlers that are running: the discovery stops the streams, daemons and timers.
-// It is safe for concurrent use.
+// Pauses are the reasons why the operator handles no objects. The operator runs while there are none. A pause does not
+// interrupt running handlers; the discovery stops the streams, daemons and timers. It is safe for concurrent use.
 type Pauses struct {
 	state   *core.RunState
 	sink    *observe.Sink
@@ -30,17 +29,17 @@ type Pauses struct {
 
 	mu       sync.Mutex
 	reasons  map[PauseKey]inspect.Pause
-	ending   map[PauseKey]bool // reasons that go once the streams, daemons and timers have been stopped
+	ending   map[PauseKey]bool // reasons that are removed when the streams, daemons and timers are stopped
 	ready    bool              // all objects are known
 	stopping bool              // the operator was asked to stop
 }
 
-// NewPauses returns the reasons to pause of an operator, of which there are none yet. The wakeup is raised when a pause begins or ends.
+// NewPauses returns an empty set of reasons to pause. The wakeup is raised when a pause begins or ends.
 func NewPauses(d *core.Deps, changed core.Wakeup) *Pauses {
 	return &Pauses{state: d.State, sink: d.Sink, now: d.Now, changed: changed, reasons: map[PauseKey]inspect.Pause{}, ending: map[PauseKey]bool{}}
 }
 
-// Add adds a reason, or replaces the one with this key. It returns false if the key had a reason.
+// Add adds a reason, or replaces the reason with the same key. It returns false if it replaced one.
 func (p *Pauses) Add(key PauseKey, why inspect.Pause) (added bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +54,8 @@ func (p *Pauses) Add(key PauseKey, why inspect.Pause) (added bool) {
 	return !had
 }
 
-// Remove removes a reason. It returns false if there is none with this key, and otherwise what still keeps
-// the operator paused: an empty text if nothing does.
+// Remove removes a reason. It returns false if there was no reason with the key. Remaining describes the other reasons;
+// it is empty if there are none.
 func (p *Pauses) Remove(key PauseKey) (removed bool, remaining string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,8 +73,8 @@ func (p *Pauses) drop(key PauseKey) (dropped bool) {
 	return dropped
 }
 
-// end removes a reason as soon as the discovery has stopped all streams, daemons and timers. They know the objects from a
-// time in which other operators may have acted.
+// end removes a reason as soon as the discovery has stopped all streams, daemons and timers. Until then, they use
+// objects from a time in which other operators may have acted.
 func (p *Pauses) end(key PauseKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,8 +84,8 @@ func (p *Pauses) end(key PauseKey) {
 	}
 }
 
-// WhileStopped removes the reasons that end, after the function has stopped the streams, daemons and timers. A reason that
-// is added meanwhile stays.
+// WhileStopped calls a function that stops the streams, daemons and timers, and then removes the ending reasons. A
+// reason that is added during the call is kept.
 func (p *Pauses) WhileStopped(stop func()) {
 	p.mu.Lock()
 	ending := slices.Collect(maps.Keys(p.ending))
@@ -101,7 +100,7 @@ func (p *Pauses) WhileStopped(stop func()) {
 	}
 }
 
-// BecomeReady notes that all objects are known: the operator runs unless it is paused.
+// BecomeReady records that all objects are known: the operator runs unless it is paused.
 func (p *Pauses) BecomeReady() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +108,7 @@ func (p *Pauses) BecomeReady() {
 	p.tell()
 }
 
-// BeginStopping notes that the operator stops, paused or not.
+// BeginStopping records that the operator is stopping, paused or not.
 func (p *Pauses) BeginStopping() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,18 +116,18 @@ func (p *Pauses) BeginStopping() {
 	p.tell()
 }
 
-// Reason returns why the operator is paused; it is empty if it is not.
+// Reason returns the joined reasons for the pause; it is empty if the operator is not paused.
 func (p *Pauses) Reason() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return reasonOf(p.sorted())
 }
 
-// update pauses or resumes the operator, and tells it. The lock must be held.
+// update pauses or resumes the operator, and emits its state. The lock must be held.
 func (p *Pauses) update() {
 	paused := len(p.reasons) > 0
 	if paused {
-		p.state.WasPaused.Store(true) // first: events that are dropped from now on must be listed again
+		p.state.WasPaused.Store(true) // set first, so that the next adjustment relists events that are dropped from here on
 	}
 	if paused {
 		p.state.Pause.Drain()
@@ -141,7 +140,7 @@ func (p *Pauses) update() {
 	p.tell()
 }
 
-// tell tells the state of the operator. The lock must be held.
+// tell emits the state of the operator. The lock must be held.
 func (p *Pauses) tell() {
 	all := p.sorted()
 	changed := observe.OperatorChanged{State: inspect.OperatorStarting, Reason: reasonOf(all), Pauses: all}
@@ -163,7 +162,7 @@ func (p *Pauses) sorted() []inspect.Pause {
 	})
 }
 
-// reasonOf joins the reasons to one text.
+// reasonOf joins the reasons.
 func reasonOf(all []inspect.Pause) string {
 	texts := make([]string, len(all))
 	for i, why := range all {

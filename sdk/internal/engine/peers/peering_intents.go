@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// Freeze pauses the operators of all peering objects of this one that have a lower priority than
-// [peering.FreezePriority], as "kopf freeze" does. If it cannot, it returns the reason.
+// Freeze pauses all operators with a lower priority than [peering.FreezePriority] in all peering objects of this
+// operator, as "kopf freeze" does. If it fails, it returns the reason.
 func (p *Peerings) Freeze(ctx context.Context, lifetime string) (reason string) {
 	limit, err := time.ParseDuration(lifetime)
 	if err != nil || limit < time.Second {
@@ -24,7 +24,7 @@ func (p *Peerings) Freeze(ctx context.Context, lifetime string) (reason string) 
 	return p.writeAll(ctx, peer)
 }
 
-// ReleasePeer removes the record of a peer. If it cannot, it returns the reason.
+// ReleasePeer removes the record of a peer. If it fails, it returns the reason.
 func (p *Peerings) ReleasePeer(ctx context.Context, identity string) (reason string) {
 	switch {
 	case identity == "":

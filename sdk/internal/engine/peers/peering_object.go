@@ -18,44 +18,44 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// Delays of the requests about peering.
+// Delays of peering requests.
 const (
-	peeringRetry    = time.Second      // between attempts that fail
-	peeringRetryMax = 5 * time.Second  // to which that grows
-	peeringGrace    = 10 * time.Second // for peers to renew their records when the API server is back
-	PeeringLeave    = 3 * time.Second  // limits the attempts to remove the operator's record
+	peeringRetry    = time.Second      // initial delay between failing attempts
+	peeringRetryMax = 5 * time.Second  // maximum delay between failing attempts
+	peeringGrace    = 10 * time.Second // time for peers to renew their records when the API server is back
+	PeeringLeave    = 3 * time.Second  // limit for the attempts to remove the operator's record
 )
 
-// peeringObject is one peering object that the operator takes part in. One goroutine reads it, another one
-// writes to it; each calls decide. Times are those of the wall clock, which other operators have too.
+// peeringObject is one peering object in which the operator participates. One goroutine reads the object, and another
+// one writes to it; both call decide. Times use the wall clock, because other operators compare them.
 type peeringObject struct {
 	deps      *core.Deps
 	settings  *core.Peering
-	client    *kube.Client // without retries: a record has the time at which it is sent
+	client    *kube.Client // client without retries, because a retried request would have an outdated time
 	resource  *resources.Resource
 	namespace string
 	verdict   peeringVerdict // guarded by mu
 	place     *peeringPlace
 	ctx       context.Context // ends when the operator leaves
 	stop      context.CancelFunc
-	handOver  func() bool   // whether the record stays; nil if it never does
-	left      chan struct{} // closes when the operator does not take part anymore
-	work      core.Wakeup   // raised when there is something to write
+	handOver  func() bool   // reports whether to keep the record for the next process; nil means never
+	left      chan struct{} // closed when the operator has left
+	work      core.Wakeup   // raised when a record must be written or removed
 
 	mu        sync.Mutex
 	own       ownRecord
 	tenure    tenure
-	listed    bool           // it is known whether the object exists
-	forbidden error          // why it cannot be read; nil if it can
-	newest    *object.Object // nil if it does not exist
+	listed    bool           // set when the existence of the object is known
+	forbidden error          // error of the last attempt to read the object; nil if it can be read
+	newest    *object.Object // nil if the object does not exist
 	status    map[string]any
 	observer  peering.Observer
 	peers     []peering.Peer
-	dead      []string    // identities whose records should be removed
-	lost      bool        // the API server did not answer the last request
-	grace     time.Time   // until when no peer is taken for dead
-	alarm     *time.Timer // decides again when a record may have expired
-	unwritten bool        // a warning was logged that the record cannot be written
+	dead      []string    // identities of dead peers whose records must be removed
+	lost      bool        // the API server did not respond to the last request
+	grace     time.Time   // end of the time in which no peer is regarded as dead
+	alarm     *time.Timer // calls expired when a peer's record may have expired
+	unwritten bool        // a warning about failing writes was logged
 }
 
 func newPeeringObject(d *core.Deps, p *Pauses, identity string, res *resources.Resource, namespace string, newTerm func()) *peeringObject {
@@ -75,19 +75,19 @@ func newPeeringObject(d *core.Deps, p *Pauses, identity string, res *resources.R
 	return o
 }
 
-// String names the object in texts.
+// String returns the name of the object for messages.
 func (o *peeringObject) String() string {
 	return (&inspect.Peering{Kind: peering.Kind(o.resource.Namespaced), Group: o.resource.Group, Namespace: o.namespace, Name: o.settings.Name}).String()
 }
 
-// record returns the operator's record of this moment.
+// record returns the operator's current record.
 func (o *peeringObject) record() *peering.Peer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.own.peer(o.settings.Priority, o.verdict.pause, time.Now())
 }
 
-// isFutile reports whether the same request fails again.
+// isFutile reports whether a retry of the request would fail again.
 func isFutile(err error) bool {
 	switch kube.Classify(err) {
 	case kube.NotFound, kube.Forbidden, kube.Invalid, kube.Rejected:
@@ -96,8 +96,8 @@ func isFutile(err error) bool {
 	return false
 }
 
-// write writes records into the object; those with no lifetime are removed. If there is a version, it must
-// be that of the object.
+// write writes records into the object, and removes records without a lifetime. If the version is not empty, the object
+// must have this version.
 func (o *peeringObject) write(ctx context.Context, version string, peers map[string]*peering.Peer) (*object.Object, error) {
 	records := map[string]any{}
 	for identity, peer := range peers {
@@ -120,7 +120,7 @@ func (o *peeringObject) patch(ctx context.Context, contentType string, changes a
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(PeeringLeave, o.settings.Lifetime/6)) // there is time for another one then
+	ctx, cancel := context.WithTimeout(ctx, max(PeeringLeave, o.settings.Lifetime/6)) // leaves time for a second request
 	defer cancel()
 	subresource := ""
 	if o.resource.HasSubresource("status") {
@@ -129,14 +129,14 @@ func (o *peeringObject) patch(ctx context.Context, contentType string, changes a
 	return o.client.Patch(ctx, o.resource, o.namespace, o.settings.Name, subresource, contentType, body)
 }
 
-// leaveRecord leaves the operator's record to another process.
+// leaveRecord keeps the operator's record for another process.
 func (o *peeringObject) leaveRecord(ctx context.Context, record *peering.Peer) {
 	if _, err := o.write(ctx, "", map[string]*peering.Peer{record.Identity: record}); err != nil {
 		o.tellKeepAlive(err)
 	}
 }
 
-// removeRecord removes the operator's record, unless another replica has written it meanwhile.
+// removeRecord removes the operator's record, unless another replica overwrote it.
 func (o *peeringObject) removeRecord(ctx context.Context) {
 	for {
 		_, err := o.patch(ctx, patch.JSONType, o.own.removal())
@@ -153,7 +153,7 @@ func (o *peeringObject) removeRecord(ctx context.Context) {
 
 func (o *peeringObject) group() string { return o.resource.Group }
 
-// inspected returns what is known. The lock must be held.
+// inspected returns the peering object for the inspector. The lock must be held.
 func (o *peeringObject) inspected(now time.Time) inspect.Peering {
 	told := inspect.Peering{
 		Kind: peering.Kind(o.resource.Namespaced), Group: o.resource.Group, Namespace: o.namespace, Name: o.settings.Name, Exists: o.newest != nil,
@@ -178,7 +178,7 @@ func (o *peeringObject) inspected(now time.Time) inspect.Peering {
 	return told
 }
 
-// tellKeepAlive logs how the operator's record was written.
+// tellKeepAlive logs the result of writing the operator's record.
 func (o *peeringObject) tellKeepAlive(err error) {
 	where := "cluster-wide"
 	if o.namespace != "" {
@@ -198,7 +198,7 @@ func (o *peeringObject) tellKeepAlive(err error) {
 			o.unwritten = true
 			level := slog.LevelWarn
 			if !o.place.isPreferred(o) {
-				level = slog.LevelInfo // the operators usually meet in the other one
+				level = slog.LevelInfo // the operators usually use the object in the preferred API group
 			}
 			o.verdict.logger.Log(context.Background(), level, "Cannot write the record of this operator into "+o.String()+": others may act beside it. If it is forbidden, permit to patch "+o.resource.Plural,
 				observe.EventKey, observe.LogPeeringUnwritten, "error", err)

@@ -2,7 +2,7 @@ package peers
 
 import "sync"
 
-// presence says whether a peering object exists.
+// presence is the existence of a peering object.
 type presence int
 
 const (
@@ -17,8 +17,9 @@ type meetingPoint interface {
 	group() string // the API group
 }
 
-// peeringPlace is the peering objects of a namespace, or of the cluster: one in each API group of peering. Operators meet in
-// each object that exists; one is enough. A goroutine locks an object before its place.
+// peeringPlace holds the peering objects of a namespace or of the cluster, one in each API group of peering. Operators
+// see each other in every object that exists; one is enough. To avoid deadlocks, a goroutine locks an object before its
+// place.
 type peeringPlace struct {
 	running *sync.WaitGroup // the goroutines of all peering objects
 
@@ -26,7 +27,7 @@ type peeringPlace struct {
 	objects map[meetingPoint]presence
 }
 
-// join adds an object, which is unknown at first.
+// join adds an object with unknown presence.
 func (p *peeringPlace) join(o meetingPoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +42,7 @@ func (p *peeringPlace) leave(o meetingPoint) {
 	p.changed(o)
 }
 
-// found records whether an object exists. If that is news, the others decide again.
+// found records whether an object exists. If that changes its presence, the other objects decide again.
 func (p *peeringPlace) found(o meetingPoint, now presence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,8 +61,9 @@ func (p *peeringPlace) changed(o meetingPoint) {
 	}
 }
 
-// absence reports whether all other objects are known, and whether an absent object is missing. If another object exists,
-// nothing is missing. Of several absent objects, the one in the preferred API group is missing.
+// absence reports whether the presence of all other objects is known, and whether the operator must regard an absent
+// object as missing. An existing object makes all others dispensable. If all objects are absent, only the one in the
+// preferred API group is missing.
 func (p *peeringPlace) absence(o meetingPoint) (known, missing bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,37 +10,36 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// ownRecord is the operator's record in a peering object. Replicas with the same identity, such as those of one
-// lease, share it: each writes it over that of the others, and the time at which a replica joined tells whose
-// it is.
+// ownRecord is the operator's record in a peering object. Replicas with the same identity, for example replicas that
+// share a lease, share one record. Each overwrites the record; the field joined identifies the writer.
 type ownRecord struct {
 	identity string
 	joined   time.Time
 	lifetime time.Duration
 
-	renewed time.Time            // when this process has written it last; zero if it has not
-	others  map[string]time.Time // replicas that share it: when they joined → when their record was seen last
+	renewed time.Time            // time of this process's last write; zero if there is none
+	others  map[string]time.Time // last sightings of other replicas' records, by the times at which the replicas joined
 
-	restoring bool        // a removed record was not written again yet
-	restored  []time.Time // when that was decided, within the last lifetime
+	restoring bool        // a removed record must be written again
+	restored  []time.Time // times of restorations within the last lifetime
 }
 
-// maxRestored limits how often the record is written again within its lifetime: a peer with a wrong clock may remove
-// it each time.
+// maxRestored limits the restorations of the record within its lifetime, because a peer with a wrong clock may remove
+// the record each time.
 const maxRestored = 6
 
-// leavingLifetime limits how long a record counts that a replica leaves to the others: if they have left, too,
-// it should not hold up anybody for long.
+// leavingLifetime limits the lifetime of a record that a leaving replica keeps for other replicas: if they have left
+// too, the record must not block other operators for long.
 const leavingLifetime = 10 * time.Second
 
-// wrote notes that this process has written the record.
+// wrote records that this process wrote the record.
 func (r *ownRecord) wrote(now time.Time) { r.renewed, r.restoring = now, false }
 
-// missing notes that the object does not exist.
+// missing records that the peering object does not exist.
 func (r *ownRecord) missing() { r.renewed, r.restoring, r.others = time.Time{}, false, nil }
 
-// see takes notice of what the object's status has of the record. It returns true if the record has to be
-// written again, because another peer has removed it, or because a replica that shares it has left.
+// see reads the record in the object's status. It returns true if this process must restore the record, because a peer
+// removed the record, or a leaving replica replaced it.
 func (r *ownRecord) see(status map[string]any, now time.Time) bool {
 	record, there := status[r.identity].(map[string]any)
 	if since, _ := record["since"].(string); since != "" {
@@ -53,7 +52,7 @@ func (r *ownRecord) see(status map[string]any, now time.Time) bool {
 		return false
 	}
 	if there {
-		r.others = nil // who lives writes its record again
+		r.others = nil // live replicas write their record again
 	}
 	if r.renewed.IsZero() || r.restoring {
 		return false
@@ -66,25 +65,25 @@ func (r *ownRecord) see(status map[string]any, now time.Time) bool {
 	return true
 }
 
-// isShared reports whether another replica may be alive that shares the record.
+// isShared reports whether another live replica may share the record.
 func (r *ownRecord) isShared(now time.Time) bool {
 	maps.DeleteFunc(r.others, func(_ string, seen time.Time) bool { return now.Sub(seen) >= r.lifetime })
 	return len(r.others) > 0
 }
 
-// peer returns the record as it is now.
+// peer returns the current record.
 func (r *ownRecord) peer(priority int, pause *peering.Pause, now time.Time) *peering.Peer {
 	return &peering.Peer{Identity: r.identity, Priority: priority, Lifetime: r.lifetime, LastSeen: now, Since: r.joined, Pause: pause}
 }
 
-// leaving returns the record that a replica leaves to others that share it: it belongs to none of them, and
-// soon expires.
+// leaving returns the record that a leaving replica keeps for the replicas that share it. The record has no joining
+// time, and expires soon.
 func (r *ownRecord) leaving(priority int, now time.Time) *peering.Peer {
 	return &peering.Peer{Identity: r.identity, Priority: priority, Lifetime: min(leavingLifetime, r.lifetime), LastSeen: now}
 }
 
-// removal returns the patch that removes the record if this process has written it. Otherwise, the server
-// rejects it.
+// removal returns a JSON patch that removes the record if this process was the last writer. Otherwise, the API server
+// rejects the patch.
 func (r *ownRecord) removal() []patch.Op {
 	path := patch.Pointer("status", r.identity)
 	return []patch.Op{

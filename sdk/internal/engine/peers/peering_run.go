@@ -20,8 +20,8 @@ func (o *peeringObject) assumeUnknown() {
 	o.verdict.unknown("until the peers in " + o.String() + " are known")
 }
 
-// run takes part until the context ends. The operator writes its record before it looks at those of others:
-// of two operators that start at the same time, one at least sees the other.
+// run participates until the context ends. The operator writes its own record before reading the records of peers. Of
+// two operators that start at the same time, at least one therefore sees the other.
 func (o *peeringObject) run(ctx context.Context) {
 	defer close(o.left)
 	o.announce(ctx)
@@ -46,7 +46,7 @@ func (o *peeringObject) run(ctx context.Context) {
 	o.end(ctx)
 }
 
-// announce writes the operator's record for the first time. It returns when that is done, or impossible.
+// announce writes the operator's record for the first time. It returns when the record is written, or cannot be written.
 func (o *peeringObject) announce(ctx context.Context) {
 	for delay := peeringRetry; !o.renew(ctx); delay = min(2*delay, peeringRetryMax) {
 		if core.Sleep(ctx, delay) != nil {
@@ -55,7 +55,7 @@ func (o *peeringObject) announce(ctx context.Context) {
 	}
 }
 
-// keepAlive renews the record before it expires, and whenever there is something to write.
+// keepAlive renews the record before it expires, and on each wakeup.
 func (o *peeringObject) keepAlive(ctx context.Context) {
 	delay := peeringRetry
 	for written := true; ; {
@@ -79,13 +79,13 @@ func (o *peeringObject) keepAlive(ctx context.Context) {
 	}
 }
 
-// keepAlive is [peering.KeepAlive], but early enough for a second request if the first one is not answered.
+// keepAlive is [peering.KeepAlive], but early enough for a second request if the first one gets no response.
 func keepAlive(lifetime time.Duration, jitter int) time.Duration {
 	return min(peering.KeepAlive(lifetime, jitter), lifetime*2/3)
 }
 
-// renew writes the operator's record. It returns false if that should be tried again soon. If the record had expired, the
-// operator acts again only after it has looked at the response, which has the newest version of the object.
+// renew writes the operator's record. It returns false if the caller must retry soon. If the record had expired, the
+// operator resumes only after it has read its peers from the response, which has the newest version of the object.
 func (o *peeringObject) renew(ctx context.Context) bool {
 	self := o.record()
 	patched, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: self})
@@ -101,7 +101,7 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 		o.mu.Lock()
 		o.own.wrote(self.LastSeen)
 		o.tenure.renew(self.LastSeen, o.checkTenure)
-		o.lost = o.lost || o.tenure.lapsed // peers that stood still, too, have to renew their records
+		o.lost = o.lost || o.tenure.lapsed // peers that were suspended too must renew their records first
 		o.mu.Unlock()
 		o.see(patched, false)
 		return o.actAgain(self.LastSeen)
@@ -117,8 +117,8 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 	return false
 }
 
-// clean removes the records of dead peers, unless one of them has come back. Other operators do the same: it
-// does not matter who succeeds.
+// clean removes the records of dead peers. The request has a resourceVersion, so that it fails if a peer came back.
+// Other operators do the same; it does not matter which one succeeds.
 func (o *peeringObject) clean(ctx context.Context) {
 	o.mu.Lock()
 	dead, newest := map[string]*peering.Peer{}, o.newest
@@ -138,8 +138,8 @@ func (o *peeringObject) clean(ctx context.Context) {
 	o.see(patched, false)
 }
 
-// end removes the operator's record, so that others can resume at once, unless its next process takes over, or
-// another replica shares it.
+// end removes the operator's record, so that others can resume at once. If the operator's next process takes over, or
+// another replica shares the record, it leaves a record instead.
 func (o *peeringObject) end(ctx context.Context) {
 	o.mu.Lock()
 	if o.alarm != nil {

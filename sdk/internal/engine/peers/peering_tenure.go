@@ -10,24 +10,24 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// tenure is the time in which the operator's record in a peering object counts: one lifetime after the last renewal was
-// sent. Past the end, other operators may act. The lock of the peering object guards all fields except the guard.
+// tenure is the validity of the operator's record in a peering object: one lifetime, from the time at which the last
+// renewal was sent. After its end, other operators may act. The lock of the peering object guards all fields except the
+// guard.
 type tenure struct {
-	guard    fence.Guard // has no deadline while there is no record
+	guard    fence.Guard // no deadline while there is no record
 	pauses   *Pauses
 	key      PauseKey
-	newTerm  func() // is called before the operator acts again
+	newTerm  func() // called before the operator acts again
 	logger   *slog.Logger
 	object   string
-	lifetime time.Duration // lifetime of the record; whole seconds
+	lifetime time.Duration // lifetime of the record, in whole seconds
 
-	lapsed  bool        // the operator does not act until it has looked at its peers again
+	lapsed  bool        // the operator does not act until it has read its peers again
 	failure error       // error of the last renewal; nil if it succeeded
-	alarm   *time.Timer // checks when the record expires
+	alarm   *time.Timer // calls the expired function when the record expires
 }
 
-// renew notes that the record was renewed by a request that was sent at a time. The function is called when the record
-// expires.
+// renew records a renewal that was sent at the given time. The function is called when the record expires.
 func (t *tenure) renew(sent time.Time, expired func()) {
 	if t.guard.Renew(sent, t.lifetime) {
 		t.lapse()
@@ -36,7 +36,7 @@ func (t *tenure) renew(sent time.Time, expired func()) {
 	t.alarm = time.AfterFunc(t.lifetime-time.Since(sent), expired)
 }
 
-// vacate notes that the operator has no record, since the object does not exist.
+// vacate records that the operator has no record, because the object does not exist.
 func (t *tenure) vacate() {
 	t.stopAlarm()
 	if t.guard.Free() {
@@ -59,7 +59,7 @@ func (t *tenure) lapse() {
 	t.guard.Drop()
 	level := slog.LevelWarn
 	if t.pauses.Reason() != "" {
-		level = slog.LevelDebug // it does not act anyway
+		level = slog.LevelDebug // the operator is already paused
 	}
 	t.pauses.Add(t.key, inspect.Pause{Reason: "until its record in " + t.object + " is renewed"})
 	args := []any{observe.EventKey, observe.LogPeeringLapsed}
@@ -70,8 +70,8 @@ func (t *tenure) lapse() {
 		": the API server did not accept it, or this process stood still. Other operators may act: this one begins and writes nothing until it has renewed the record", args...)
 }
 
-// resume makes the operator act again, unless a peer has precedence. It returns false if the request that was sent at this
-// time is too old to show the present peers.
+// resume makes the operator act again, unless a peer has precedence. It returns false if the request was sent too long
+// ago, so that its response may not show the current peers.
 func (t *tenure) resume(sent time.Time) bool {
 	var answer fence.Guard
 	answer.Renew(sent, t.lifetime)
@@ -90,7 +90,7 @@ func (t *tenure) resume(sent time.Time) bool {
 	return true
 }
 
-// leave ends the tenure with the operator's part in the peering.
+// leave ends the tenure when the operator leaves the peering.
 func (t *tenure) leave() {
 	t.vacate()
 	t.guard.Raise()

@@ -13,40 +13,41 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// peeringVerdict is whether the operator handles objects, as far as one peering object is concerned. It
-// pauses and resumes the operator, and logs that once.
+// peeringVerdict is the decision whether the operator handles objects, based on one peering object. It pauses and
+// resumes the operator, and logs each change once.
 type peeringVerdict struct {
 	pauses *Pauses
 	key    PauseKey
 	logger *slog.Logger
 
-	dev bool // in development: say which operators act beside this one
+	dev bool // development session: log which operators act concurrently
 
-	told  string         // what was logged last
-	pause *peering.Pause // nil unless other operators have precedence
+	told  string         // key of the last logged verdict
+	pause *peering.Pause // pause by other operators; nil if none has precedence
 }
 
-// isNews reports whether something is to be logged, since it is not what was logged last.
+// isNews reports whether a verdict must be logged, because it differs from the last logged one.
 func (v *peeringVerdict) isNews(text string) bool {
 	news := v.told != text
 	v.told = text
 	return news
 }
 
-// actBeside is what an operator in development says if there is nobody to pause.
+// actBeside is the warning of a development session without a peer to pause.
 const actBeside = "a deployed operator of the same objects, if there is one, is not paused, and acts beside this one; let it take part in the peering, or stop it"
 
 // unknown pauses the operator until the verdict is known.
 func (v *peeringVerdict) unknown(reason string) { v.pauses.Add(v.key, inspect.Pause{Reason: reason}) }
 
-// release ends the pause, without a word.
+// release ends the pause without a log line.
 func (v *peeringVerdict) release() (remaining string) {
 	v.pause = nil
 	_, remaining = v.pauses.Remove(v.key)
 	return remaining
 }
 
-// missing is the verdict while the object does not exist. Nothing is missing if the object of another API group exists.
+// missing is the verdict while the object does not exist. It ignores the absence if the object of another API group
+// exists: missing is false.
 func (v *peeringVerdict) missing(object string, missing, mandatory bool) {
 	news := v.isNews("missing "+strconv.FormatBool(missing)) && missing
 	if !missing || !mandatory {
@@ -66,8 +67,8 @@ func (v *peeringVerdict) missing(object string, missing, mandatory bool) {
 	}
 }
 
-// forbidden is the verdict while the object cannot be read. If the operators meet in another API group, nothing is
-// missing.
+// forbidden is the verdict while the object cannot be read. It ignores the error if the operators use another API
+// group's object: missing is false.
 func (v *peeringVerdict) forbidden(object string, missing, mandatory bool, err error) {
 	news := v.isNews("forbidden "+strconv.FormatBool(missing)) && missing
 	if missing && mandatory {
@@ -86,8 +87,8 @@ func (v *peeringVerdict) forbidden(object string, missing, mandatory bool, err e
 	}
 }
 
-// between is the verdict between the operators that are there. It returns true if the operator is paused or
-// resumed, or gives way to other peers than before.
+// between is the verdict about existing peers. It returns true if the operator was paused or resumed, or is paused by
+// other peers than before.
 func (v *peeringVerdict) between(d *peering.Decision, now time.Time) (changed bool) {
 	if !d.Paused() {
 		return v.lead(d)

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// see takes notice of a version of the object.
+// see reads a version of the object, unless a newer one was read.
 func (o *peeringObject) see(version *object.Object, deleted bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -30,7 +30,7 @@ func (o *peeringObject) see(version *object.Object, deleted bool) {
 		o.own.missing()
 		o.tenure.vacate()
 		if o.tenure.lapsed {
-			o.work.Raise() // it may exist again
+			o.work.Raise() // the object may exist again
 		}
 	}
 	if o.lost {
@@ -42,14 +42,14 @@ func (o *peeringObject) see(version *object.Object, deleted bool) {
 	o.decide()
 }
 
-// exists reports whether the object exists, as far as is known.
+// exists reports whether the last known version of the object exists.
 func (o *peeringObject) exists() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.newest != nil
 }
 
-// gone takes notice of that the object does not exist. If it exists after all, the next keep-alive succeeds.
+// gone records that the object does not exist. If that is wrong, the next keep-alive succeeds.
 func (o *peeringObject) gone() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,8 +68,8 @@ func (o *peeringObject) checkTenure() {
 	o.tenure.check()
 }
 
-// actAgain ends the pause after the operator's record had expired. It returns false if the request was sent too long ago:
-// then the response is outdated.
+// actAgain ends the pause after the operator's record had expired. It returns false if the request was sent too long
+// ago, so that its response is outdated.
 func (o *peeringObject) actAgain(sent time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +83,7 @@ func (o *peeringObject) setListed() {
 	o.decide()
 }
 
-// interrupted notes why the object cannot be read.
+// interrupted records why the stream of the object was interrupted.
 func (o *peeringObject) interrupted(r watch.Restart) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,15 +95,15 @@ func (o *peeringObject) interrupted(r watch.Restart) {
 		}
 		o.forbidden = r.Err
 		if o.newest == nil {
-			o.decide() // of a version that is not fresh, nothing can be told
+			o.decide() // an outdated version does not show the current peers
 		}
 	case watch.Dropped, watch.Silent, watch.Unavailable:
 		o.lost = o.lost || r.Attempt > 1
 	}
 }
 
-// expired is called when the record of a peer may have expired. Only a fresh version of the object tells
-// whether it has: it comes with the response to the operator's own keep-alive.
+// expired is called when the record of a peer may have expired. It triggers a keep-alive, because only its response has
+// a fresh version of the object.
 func (o *peeringObject) expired() { o.work.Raise() }
 
 // decide pauses or resumes the operator. The lock must be held.
@@ -139,7 +139,7 @@ func (o *peeringObject) decideAbsent(missing bool) {
 	}
 }
 
-// reconsider decides again, since another object of the place was found, or not.
+// reconsider decides again, after the presence of another object of the place changed.
 func (o *peeringObject) reconsider() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -168,12 +168,12 @@ func (o *peeringObject) decideBetween(d peering.Decision, now time.Time) {
 		o.work.Raise()
 	}
 	if o.verdict.between(&d, now) {
-		o.work.Raise() // the record tells whether the operator is paused
+		o.work.Raise() // the record contains the pause
 	}
 	o.arm(next, now)
 }
 
-// arm makes the operator decide again at a time; never if that is zero. The lock must be held.
+// arm schedules the next decision; a zero time cancels it. The lock must be held.
 func (o *peeringObject) arm(next, now time.Time) {
 	if o.alarm != nil {
 		o.alarm.Stop()

@@ -1,5 +1,5 @@
 // Package peers pauses the operator while others have precedence: the operators of a peering, the elected replica, or a
-// reader of the inspector.
+// user of the inspector.
 package peers
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// Peerings are the peering objects that the operator takes part in, in each API group of peering: one object of the cluster,
-// or one in each served namespace. Another operator that has precedence in any of them pauses all handling. The
-// discovery alone uses adjust.
+// Peerings are the peering objects in which the operator participates, in each API group of peering: one object of the
+// cluster, or one in each served namespace. A peer with precedence in any of them pauses all handling. Only the
+// discovery calls Adjust.
 type Peerings struct {
 	deps     *core.Deps
 	Pauses   *Pauses
-	identity string          // of the operator
-	dev      bool            // in development
-	HandOver func() bool     // nil if never
-	newTerm  func()          // is called before the operator acts again, after its record had expired
+	identity string          // identity of the operator
+	dev      bool            // development session
+	HandOver func() bool     // reports whether the next process takes over the records; nil means never
+	newTerm  func()          // called before the operator acts again, after its record had expired
 	ctx      context.Context // ends when the operator leaves
 	leave    context.CancelFunc
 	running  sync.WaitGroup
@@ -33,12 +33,12 @@ type Peerings struct {
 	mu  sync.Mutex
 	all map[resources.Scope]*peeringObject
 
-	places map[string]*peeringPlace // the keys are namespaces
+	places map[string]*peeringPlace // places by namespace; the empty namespace is the cluster
 
-	warned bool // that there is no peering, in development
+	warned bool // the warning about a missing peering in a development session was logged
 }
 
-// NewPeerings returns the peerings of an operator that takes part in none yet.
+// NewPeerings returns the peerings of an operator, without any peering objects.
 func NewPeerings(d *core.Deps, p *Pauses, identity string, dev bool, newTerm func()) *Peerings {
 	all := &Peerings{deps: d, Pauses: p, identity: identity, dev: dev, newTerm: newTerm, all: map[resources.Scope]*peeringObject{}, places: map[string]*peeringPlace{}}
 	all.ctx, all.leave = context.WithCancel(context.WithoutCancel(d.Background))
@@ -48,9 +48,8 @@ func NewPeerings(d *core.Deps, p *Pauses, identity string, dev bool, newTerm fun
 // kindMissing is the reason to pause while the cluster has no resource of peering objects.
 var kindMissing = PauseKey{Kind: inspect.PausePeering}
 
-// Adjust joins the peering objects of the resources and namespaces, and leaves all others. The empty
-// namespace is the whole cluster. Before it returns, the operator is paused until the peers in new objects
-// are known.
+// Adjust joins the peering objects of the resources and namespaces, and leaves all others. The empty namespace is the
+// whole cluster. Before Adjust returns, it pauses the operator until the peers in new objects are known.
 func (p *Peerings) Adjust(known []resources.Resource, namespaces []string) {
 	settings := &p.deps.Settings.Peering
 	if !settings.TakesPart() {
@@ -83,12 +82,12 @@ func (p *Peerings) Adjust(known []resources.Resource, namespaces []string) {
 	}
 	maps.Copy(p.all, joined)
 	p.setGuards()
-	for _, o := range joined { // each knows its place before the first one runs
+	for _, o := range joined { // all objects know their place before the first one runs
 		p.running.Go(func() { o.run(o.ctx) })
 	}
 }
 
-// setGuards makes the work that begins from now on ask whether the operator's records count. The lock must be held.
+// setGuards makes new work depend on the validity of the operator's records. The lock must be held.
 func (p *Peerings) setGuards() {
 	guards := make([]*fence.Guard, 0, len(p.all))
 	for _, o := range p.all {
@@ -97,7 +96,8 @@ func (p *Peerings) setGuards() {
 	p.deps.State.Records.Store(&guards)
 }
 
-// leaveOthers leaves all peering objects but the wanted ones, and waits for that: each may be joined again.
+// leaveOthers leaves all peering objects except the wanted ones, and waits until that is done, because each may be
+// joined again.
 func (p *Peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
 	var left []*peeringObject
 	p.mu.Lock()
@@ -114,7 +114,7 @@ func (p *Peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
 	}
 }
 
-// tellMissing pauses the operator while a resource is missing that must be there.
+// tellMissing pauses the operator while the resource of mandatory peering objects is missing.
 func (p *Peerings) tellMissing(missing bool, kind string) {
 	if !missing {
 		if removed, _ := p.Pauses.Remove(kindMissing); removed {
@@ -128,7 +128,7 @@ func (p *Peerings) tellMissing(missing bool, kind string) {
 	}
 }
 
-// join makes a peering object, and pauses the operator until its peers are known. The lock must be held.
+// join creates a peering object, and pauses the operator until its peers are known. The lock must be held.
 func (p *Peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
 	ctx, stop := context.WithCancel(p.ctx)
 	o := newPeeringObject(p.deps, p.Pauses, p.identity, res, scope.Namespace, p.newTerm)
@@ -143,8 +143,8 @@ func (p *Peerings) join(res *resources.Resource, scope resources.Scope) *peering
 	return o
 }
 
-// Close leaves all peering objects: other operators may resume, unless the next process of this one takes
-// over. It is called when no handler, daemon or timer is running anymore.
+// Close leaves all peering objects, so that other operators may resume, unless the operator's next process takes over.
+// Call it only after all handlers, daemons and timers have ended.
 func (p *Peerings) Close() {
 	p.leave()
 	p.running.Wait()
