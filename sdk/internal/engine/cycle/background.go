@@ -7,8 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// background shows the daemons and timers of an object to those who are told of it. It implements
-// [observe.Background].
+// background is the view of an object's daemons and timers for subscribers. It implements [observe.Background].
 type background daemons.Group
 
 // Task implements [observe.Background].

@@ -11,14 +11,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// needsPlan reports whether it matters what happened to the object: to handlers, or to daemons that still run although the
+// needsPlan reports whether the cycle must detect a cause: for handlers, or for daemons that still run although the
 // resource has no handlers for them.
 func (c *cycle) needsPlan() bool {
 	set := c.served.Handlers
 	return set.Has(handlers.Changing) || set.Has(handlers.Spawning) || c.memory.Group.Load() != nil
 }
 
-// detect begins the plan of the cycle, and notes the failures and the finalizer in the memory.
+// detect starts the plan of the cycle, and records the failures and the finalizer in the memory.
 func (c *cycle) detect(ctx context.Context, s *plan.Situation) (err error) {
 	if c.plan, err = plan.Detect(ctx, s, c.view); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (c *cycle) detect(ctx context.Context, s *plan.Situation) (err error) {
 	return nil
 }
 
-// noteFailed notes whether the object has failures, for requests to retry all of them.
+// noteFailed records whether the object has failures, for requests to retry all of them.
 func (c *cycle) noteFailed(failures []state.Failure) {
 	switch failed := c.memory.Flags.Failed.Load(); {
 	case len(failures) == 0:
@@ -48,7 +48,7 @@ func (c *cycle) noteFailed(failures []state.Failure) {
 	}
 }
 
-// decide completes the plan and reports it. Before, the daemons and timers of the object have been started and stopped.
+// decide completes the plan and reports it. The object's daemons and timers were already started and stopped.
 func (c *cycle) decide(s *plan.Situation) error {
 	err := c.plan.Decide(s, c.view, c.writes.Own)
 	if c.plan.Finalizer == plan.FinalizerRemoved {
@@ -60,7 +60,7 @@ func (c *cycle) decide(s *plan.Situation) error {
 	return err
 }
 
-// report reports a plan together with the cause, the failures and the background tasks of the object.
+// report emits a plan together with the cause, the failures and the background tasks of the object.
 func (c *cycle) report(plan observe.Planned) {
 	plan.Subject, plan.At, plan.Cause, plan.Handlers = c.subject, c.deps.Now(), c.plan.Cause, c.served.Handlers
 	plan.Changing, plan.Finalizer = c.plan.Changing, c.plan.Blocked
@@ -74,7 +74,7 @@ func (c *cycle) report(plan observe.Planned) {
 	observe.Tell(c.deps.Sink, plan)
 }
 
-// recordCalls puts the outcomes of the calls into the operator's patch and into the memory, and reports them.
+// recordCalls adds the outcomes of the calls to the operator's patch and to the memory, and reports them.
 func (c *cycle) recordCalls(s *plan.Situation) (err error) {
 	s.Now = c.deps.Now()
 	if c.record, err = c.plan.Record(s, c.view, &c.calls.out, c.memory.Handled, c.writes.Own); err != nil {
@@ -101,14 +101,14 @@ func (c *cycle) recordCalls(s *plan.Situation) (err error) {
 	return nil
 }
 
-// endRetry ends the request to retry when all of its handlers were called.
+// endRetry ends the retry request when all of its handlers were called.
 func (c *cycle) endRetry(requested *memory.RetryRequest) {
 	if requested != nil && c.plan.Hold == plan.HoldNothing && !c.calls.left && !c.plan.DefersRetry(requested) {
 		c.memory.TakeRetry(requested)
 	}
 }
 
-// warnSharedState warns, once for each resource, if another program has changed the last-handled state.
+// warnSharedState warns, once per resource, if another program has changed the last-handled state.
 func (c *cycle) warnSharedState() {
 	var hash uint64
 	if c.view.Handled != nil {

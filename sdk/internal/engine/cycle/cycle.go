@@ -17,15 +17,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// cycle handles one object once: from the newest event to the patch with the outcome. It is used by one goroutine.
+// cycle handles one object once, from the newest event to the patch with the outcome. It is used by one goroutine.
 type cycle struct {
 	deps    *core.Deps
 	invoker *call.Invoker
 	served  *core.ServedResource
 	memory  *memory.Memory
 	batch   *queue.Batch
-	object  *object.Object // the version that is handled
-	news    memory.News    // the use of that version
+	object  *object.Object // version that is handled
+	news    memory.News    // use of that version
 	subject *observe.Subject
 	began   time.Time
 
@@ -33,23 +33,23 @@ type cycle struct {
 	plan   plan.Plan
 	calls  calls
 	record plan.Record
-	writes outbox.Writes // changes that are still to be sent
+	writes outbox.Writes // unsent changes
 	sent   sent
 }
 
 // calls are the calls of handlers in one cycle.
 type calls struct {
 	out       plan.Outcomes
-	requested *memory.RetryRequest // handlers to call now; nil if there are none
-	left      bool                 // the lifecycle has not chosen all handlers of the request yet
+	requested *memory.RetryRequest // retry request that was pending at the start; nil if there was none
+	left      bool                 // the lifecycle has not chosen all handlers of the retry request yet
 	slot      call.Slot
 }
 
 // sent is the result of a cycle's requests.
 type sent struct {
-	answer   *object.Object // the version that the last patch made; nil if it made none
-	changed  bool           // the last patch has changed the object, or found it changed
-	gone     bool           // the object was deleted meanwhile
+	answer   *object.Object // version that the last patch made; nil if it made none
+	changed  bool           // the last patch changed the object, or found it changed
+	gone     bool           // the object was deleted during the cycle
 	recorded bool           // the outcomes of a finished cause were written
 }
 
@@ -59,7 +59,7 @@ func (c *cycle) event() string { return c.batch.Newest.Type }
 // deleted reports whether the object does not exist.
 func (c *cycle) deleted() bool { return c.event() == watch.Deleted }
 
-// look makes the view of the object.
+// look creates the view of the object.
 func (c *cycle) look(ctx context.Context) (err error) {
 	c.view, err = plan.NewView(ctx, c.deps, c.served.ExtraFields, c.object, &c.memory.Outbox, func(mark *state.BrokenMark) {
 		if c.memory.Flags.WarnOnce("broken " + mark.Error()) {
@@ -77,7 +77,7 @@ func (c *cycle) situation() *plan.Situation {
 	}
 }
 
-// unpostedSubject returns the subject with a logger whose lines are not posted as Kubernetes events.
+// unpostedSubject returns the subject with a logger that posts no Kubernetes events.
 func (c *cycle) unpostedSubject() *observe.Subject {
 	if !c.deps.Settings.Posting.Loggers {
 		return c.subject
@@ -87,8 +87,7 @@ func (c *cycle) unpostedSubject() *observe.Subject {
 	return &subject
 }
 
-// newAttempt prepares an attempt at a handler of the object. The subject is that of the cycle, or the
-// unposted one.
+// newAttempt prepares an attempt at a handler of the object. The subject is the cycle's subject, or the unposted one.
 func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause *handlers.Cause) *call.Attempt {
 	return &call.Attempt{
 		Subject: subject,

@@ -31,8 +31,8 @@ type daemonRunner struct {
 	resources core.ServedResources
 }
 
-// follow starts the daemons and timers whose filters match the object, and stops the others. It returns the times until those
-// that take their time to stop must be checked.
+// follow starts the daemons and timers whose filters match the object, and stops the others. It returns the times until
+// stopping tasks must be checked.
 func (r *daemonRunner) follow(c *cycle) (stopping []time.Duration) {
 	group := c.memory.Group.Load()
 	switch {
@@ -45,7 +45,7 @@ func (r *daemonRunner) follow(c *cycle) (stopping []time.Duration) {
 	case group == nil && c.object.Deleting:
 		return nil
 	case group == nil && r.detached.Running(c.key()):
-		return nil // only one of each may run: when the old ones have stopped, the object is handled again
+		return nil // only one of each may run; when the old ones have stopped, the object is handled again
 	case group == nil:
 		group = daemons.NewGroup(r.deps.Background, r.newHost(c), r.deps.Settings.Background, c.object)
 		c.memory.Group.Store(group)
@@ -59,7 +59,7 @@ func (r *daemonRunner) follow(c *cycle) (stopping []time.Duration) {
 	return group.StopMismatched(matching)
 }
 
-// idleEssence returns a hash of the essence if timers wait for its changes, and zero otherwise.
+// idleEssence returns a hash of the essence if a timer waits until the essence is idle, and zero otherwise.
 func (c *cycle) idleEssence() uint64 {
 	idles := func(h *handlers.Handler) bool { return h.Idle != nil }
 	if !c.served.Handlers.Any(handlers.Spawning, idles) {
@@ -68,7 +68,7 @@ func (c *cycle) idleEssence() uint64 {
 	return memory.HashEssence(c.plan.Cause.New)
 }
 
-// Task is what daemons and timers find in [handlers.Call.Extra].
+// Task is the value of [handlers.Call.Extra] for daemons and timers.
 type Task struct {
 	*daemons.Task
 	Apply func(ctx context.Context) error // sends the patch while the handler is running
@@ -79,8 +79,8 @@ type daemonHost struct {
 	runner *daemonRunner
 	deps   *core.Deps
 	memory *memory.Memory
-	object *object.Object                      // the uid and the namespace, by which the shard is found
-	last   atomic.Pointer[core.ServedResource] // the resource when it was served last
+	object *object.Object                      // UID and namespace, which determine the shard
+	last   atomic.Pointer[core.ServedResource] // last served definition of the resource
 }
 
 func (r *daemonRunner) newHost(c *cycle) *daemonHost {
@@ -89,8 +89,8 @@ func (r *daemonRunner) newHost(c *cycle) *daemonHost {
 	return host
 }
 
-// Served returns the resource as it is served now, since its definition can change while daemons
-// run. If it is not served anymore, it is as it was last.
+// Served returns the current definition of the resource, which can change while daemons run. If the resource is not
+// served, it returns the last served definition.
 func (d *daemonHost) Served() *core.ServedResource {
 	last := d.last.Load()
 	if now := d.runner.resources.Served(last.Resource.Key()); now != nil && now != last {
@@ -125,8 +125,7 @@ func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries in
 	return d.runner.invoker.Try(ctx, d.newAttempt(ctx, task, retries, started))
 }
 
-// newAttempt prepares an attempt. The handler gets a version of the object that is decoded only when
-// the handler looks at it.
+// newAttempt prepares an attempt. The handler gets a version of the object that is only decoded on demand.
 func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retries int, started time.Time) *call.Attempt {
 	version := task.Live()
 	subject := d.subject(version)
@@ -151,8 +150,8 @@ func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retrie
 	return a
 }
 
-// Deliver implements [daemons.Host]. If the handler is not called again, it retries until the patch
-// is sent or the task is asked to stop.
+// Deliver implements [daemons.Host]. If the handler will not be called again, Deliver retries until the patch is sent or
+// the task must stop.
 func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handlers.Outcome) {
 	logger := d.Logger()
 	if err := state.DeliverResults(map[string]handlers.Outcome{task.Handler.ID: out}, task.Patch); err != nil {
@@ -170,7 +169,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		case err == nil:
 			return
 		case core.IsFenced(err) && !last:
-			return // with its next call
+			return // sent with the next call
 		case outbox.DropsAll(err), last && task.Reason() != 0:
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return
@@ -187,7 +186,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 // errContended is the error of transformations that conflicted with other changes too often.
 var errContended = errors.New("transform the object: it changes too often")
 
-// send sends the patch of a task. Changes that could not be sent go back into the patch, unless they are refused for good.
+// send sends the patch of a task. It restores unsent changes to the patch, unless they are refused permanently.
 func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 	res, logger, version, unsent := d.Served().Resource, d.Logger(), task.Live(), task.Patch.Take()
 	defer func() {
@@ -217,7 +216,7 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 		if unsent == nil {
 			return nil
 		}
-		// The object changed meanwhile, and no cycle comes to transform its newest version.
+		// The object changed during the request, and no cycle will transform its newest version.
 		newest, err := d.deps.NewestVersion(ctx, res, version.Namespace, version.Name, version.UID)
 		if err != nil {
 			return err
@@ -230,14 +229,14 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 	return errContended
 }
 
-// mayBeReplaced reports whether another object may have got the name by now: the finalizer does not hold
-// the object of the task, or the operator does not see its events anymore.
+// mayBeReplaced reports whether another object may have the name by now: no finalizer holds the object of the task, or
+// the operator does not receive its events.
 func (d *daemonHost) mayBeReplaced(task *daemons.Task) bool {
 	return d.memory.Flags.Forgotten.Load() || !d.memory.Flags.HasFinalizer.Load() || task.Reason()&^daemons.ResourceDeleted != 0
 }
 
-// Ended implements [daemons.Host]. The object is handled again: its deletion may wait for the end, or
-// the next start.
+// Ended implements [daemons.Host]. It requeues the object, because its deletion or the next start may wait for the end
+// of the task.
 func (d *daemonHost) Ended(task *daemons.Task) {
 	if !task.Reason().Has(daemons.ResourceDeleted) {
 		observe.Tell(d.deps.Sink, observe.BackgroundStopped{
@@ -246,7 +245,7 @@ func (d *daemonHost) Ended(task *daemons.Task) {
 	}
 	version, resource := task.Live(), d.last.Load().Resource.Key()
 	if d.runner.memories.Find(queue.KeyOf(resource, version)) == nil {
-		return // it is gone, and must not be remembered again
+		return // the object was deleted, and must not be remembered again
 	}
 	d.deps.Queue.Again(resource, watch.Event{Type: watch.Modified, Object: version})
 }

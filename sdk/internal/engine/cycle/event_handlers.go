@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// callEventHandlers calls the handlers of raw events for each event in turn. What they come to is
-// logged, and not retried. It is not posted, as watched objects can have very many events.
+// callEventHandlers calls the event handlers for each event in turn. It logs their outcomes, and does not retry them. It
+// posts no Kubernetes events, because watched objects can have very many events.
 func (c *cycle) callEventHandlers(ctx context.Context) error {
 	if !c.served.Handlers.Has(handlers.Watching) {
 		return nil
@@ -19,7 +19,7 @@ func (c *cycle) callEventHandlers(ctx context.Context) error {
 	subject := c.unpostedSubject()
 	for _, event := range c.batch.Events {
 		if c.deps.Settings.Selection.Labels != "" && event.Type == watch.Deleted && event.Object != c.object {
-			continue // it had left the selection, and has come back
+			continue // the object left the selection, and returned
 		}
 		tree, err := event.Object.Tree()
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// followAnswer returns when the object is handled next, after its patches were sent: at once if the patches have made a
-// version with work left, and otherwise after the delay that the cycle has chosen. Like the versions of the stream, the
-// version is indexed before it is handled. If the cycle has failed after one of its requests was accepted, the version waits for the retry.
+// followAnswer returns when the object is handled next, after its patches were sent: at once if a patch made a version
+// with work left, and otherwise after the delay that the cycle chose. Like a version from the stream, the new version is
+// indexed before it is handled. If the cycle failed after an accepted request, the version waits for the retry.
 func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error, index *indexing.Indexer) *queue.Next {
 	ledger := &c.memory.Ledger
 	answer := ledger.Answer
@@ -24,10 +24,10 @@ func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error
 	case answer == nil || c.sent.gone || c.deleted() || ctx.Err() != nil:
 		return next
 	case !c.needsPlan():
-		ledger.Answer = nil // its event is for event handlers
+		ledger.Answer = nil // the event of the version is only for event handlers
 		return next
 	case !c.handles(answer):
-		ledger.Skip() // the stream brings the end: the object has left the selection
+		ledger.Skip() // the object left the selection; the stream delivers its end
 		return nil
 	case next == nil && c.leavesNothing(answer):
 		ledger.Skip()
@@ -44,7 +44,7 @@ func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error
 	return &queue.Next{}
 }
 
-// handles reports whether the operator handles a version that its patch has made: it may have changed labels.
+// handles reports whether the operator handles a version that its patch made, and that may have other labels.
 func (c *cycle) handles(answer *object.Object) bool {
 	if !c.deps.Shards.Owns(c.served, answer) {
 		return false
@@ -54,12 +54,12 @@ func (c *cycle) handles(answer *object.Object) bool {
 	}
 	selector, err := labels.Parse(c.deps.Settings.Selection.Labels)
 	if err != nil {
-		return true // the API server understands it
+		return true // the API server understands the selector
 	}
 	defer answer.DropTree()
 	tree, err := answer.Tree()
 	if err != nil {
-		return true // the error of the next cycle
+		return true // the next cycle returns the error
 	}
 	given, _ := object.Metadata(tree)["labels"].(map[string]any)
 	set := make(labels.Set, len(given))
@@ -69,13 +69,13 @@ func (c *cycle) handles(answer *object.Object) bool {
 	return selector.Matches(set)
 }
 
-// leavesNothing reports whether nothing is left to do for the version that the last patch made: all is done, and the
-// version differs from the handled one only by the operator's own annotations. It is not decoded for that.
+// leavesNothing reports whether the version that the last patch made needs no handling: nothing is left to do, and the
+// version differs from the handled one only by the operator's own annotations. It does not decode the version.
 func (c *cycle) leavesNothing(answer *object.Object) bool {
 	set := c.served.Handlers
 	switch {
 	case set.Has(handlers.Watching), set.Has(handlers.Spawning), state.BindsDiffBase(c.deps.Settings.DiffBase):
-		return false // they need each version; a user's storage may look at all of it
+		return false // they need each version; a custom storage may read all of it
 	case !c.writes.Finished, c.sent.answer != answer, c.record.Behind, c.deleted(), c.object.Deleting, c.memory.Retry.Load() != nil,
 		!c.memory.Outbox.Empty(), len(c.served.ExtraFields) > 0, !set.NeedsEssence(handlers.Changing):
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// callPlanned calls the handlers of the plan that are due. It returns an error if the operator is stopping before a
-// handler was called.
+// callPlanned calls the due handlers of the plan. It returns an error if the operator stopped before a handler was
+// called.
 func (c *cycle) callPlanned(ctx context.Context, requested *memory.RetryRequest) error {
 	c.calls.requested = requested
 	if len(c.plan.Selected) == 0 {
@@ -31,8 +31,8 @@ func (c *cycle) callPlanned(ctx context.Context, requested *memory.RetryRequest)
 	return nil
 }
 
-// invokeDue attempts the handlers that are due and that the lifecycle chooses, each with its
-// sub-handlers. Together with an error, it returns the outcomes so far.
+// invokeDue attempts the due handlers that the lifecycle chooses, each with its sub-handlers. Together with an error, it
+// returns the outcomes so far.
 func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress state.Progress) (map[string]handlers.Outcome, error) {
 	awake := plan.Due(hs, progress, c.calls.requested, c.deps.Now())
 	called := make(map[string]handlers.Outcome, 1)
@@ -52,7 +52,7 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 			return called, err
 		}
 		called[one.ID] = out
-		if !c.calls.left { // by its sub-handlers
+		if !c.calls.left { // set by the sub-handlers
 			c.calls.requested.NoteCalled(one.ID)
 		}
 		c.calls.left = c.calls.left || left
@@ -79,12 +79,12 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	return out, nil
 }
 
-// worthRecording reports whether handlers were called before the operator was asked to stop.
+// worthRecording reports whether the cycle has outcomes to record from before the operator's stop.
 func (c *cycle) worthRecording(err error, called map[string]handlers.Outcome) bool {
 	return errors.Is(err, core.ErrStopping) && (len(called) > 0 || !c.writes.Own.Empty())
 }
 
-// deliver puts the results of handlers into the status, and notes whose outcomes the patch of the cycle has.
+// deliver adds the results of handlers to the status, and their ids to the writes.
 func (c *cycle) deliver(called map[string]handlers.Outcome) {
 	if err := state.DeliverResults(called, c.writes.Handlers); err != nil {
 		c.subject.Logger.Error("Cannot store a result in the status; discarding it", observe.EventKey, observe.LogResultRejected, "error", err)
@@ -110,7 +110,7 @@ func (c *cycle) newSubhandlers(parent *handlers.Handler) *subhandlers {
 	return &subhandlers{cycle: c, parent: parent, registry: handlers.NewSubregistry(parent)}
 }
 
-// executeRemaining executes the sub-handlers if the handler did not do it itself.
+// executeRemaining executes the sub-handlers if the handler did not execute them.
 func (s *subhandlers) executeRemaining(ctx context.Context) error {
 	if s.executed || !s.registry.Set().Has(handlers.Changing) {
 		return nil
@@ -118,7 +118,7 @@ func (s *subhandlers) executeRemaining(ctx context.Context) error {
 	return s.execute(ctx)
 }
 
-// execute attempts the sub-handlers that are due. It returns an error if some are not done yet.
+// execute attempts the due sub-handlers. It returns an error if some are not done yet.
 func (s *subhandlers) execute(ctx context.Context) error {
 	s.executed = true
 	c, set := s.cycle, s.registry.Set()
@@ -160,7 +160,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	return retry
 }
 
-// keepSubRecords keeps the records of sub-handlers until it is known which handlers have failed.
+// keepSubRecords keeps the records of sub-handlers until the failures are determined.
 func (c *cycle) keepSubRecords(progress state.Progress) {
 	for _, h := range progress.Handlers() {
 		if c.calls.out.Subs == nil {

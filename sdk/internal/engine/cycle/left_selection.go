@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// leftSelection reports whether an object with an event of its deletion still exists: its labels do not match
-// anymore. The event itself does not tell, since it has the last version that did match. If nobody is to
-// learn of the deletion, it is not asked for.
+// leftSelection reports whether an object still exists after an event of its deletion, because its labels do not match
+// the selector. The event does not show the reason, because it has the last version that did match. The function reads
+// the newest version, unless no handler needs the answer.
 func leftSelection(ctx context.Context, d *core.Deps, res *core.ServedResource, last *object.Object) bool {
 	if d.Settings.Selection.Labels == "" || !res.Narrowed() || !res.LearnsOfDeletions() {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// choose lets the lifecycle choose from the handlers that are due.
+// choose calls the lifecycle, and validates its choice from the due handlers.
 func choose(lifecycle handlers.Lifecycle, due []handlers.Due) ([]handlers.Due, error) {
 	chosen := lifecycle(slices.Clone(due))
 	if len(chosen) == 0 {

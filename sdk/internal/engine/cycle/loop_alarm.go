@@ -10,11 +10,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// maxLoopFields is how many fields of a hot loop are named.
+// maxLoopFields limits the fields in the alarm of a hot loop.
 const maxLoopFields = 3
 
-// noteLoop looks whether the patch of the cycle follows from that of the cycle before, again and again. A patch with
-// nothing but the operator's own records neither begins nor ends a loop.
+// noteLoop counts consecutive cycles in which the event of one patch causes the next patch. A patch with only the
+// operator's own records neither starts nor ends a loop.
 func (c *cycle) noteLoop(byHandlers bool) {
 	loop, answered, changed := &c.memory.Loop, c.news == memory.NewsAnswer, c.sent.changed
 	switch {
@@ -29,7 +29,7 @@ func (c *cycle) noteLoop(byHandlers bool) {
 		}
 		return
 	case loop.Written == "" || len(c.batch.Events) == 0 && !answered || object.Precedes(loop.Written, c.object.ResourceVersion):
-		c.endLoop() // time has passed, or somebody else has changed the object
+		c.endLoop() // time has passed, or another client changed the object
 	case loop.Follow() && loop.Note(c.changedFields(), memory.AlarmRounds+len(c.served.Changing)) && (!loop.Raised || loop.Rounds%100 == 0):
 		loop.Raised = true
 		c.tellLoop(false)
@@ -39,7 +39,7 @@ func (c *cycle) noteLoop(byHandlers bool) {
 	loop.Written = c.sent.answer.ResourceVersion
 }
 
-// endLoop notes that the patches of the object do not cause each other.
+// endLoop ends the count, because the patches of the object do not cause each other.
 func (c *cycle) endLoop() {
 	if c.memory.Loop.Raised {
 		c.tellLoop(true)
@@ -61,12 +61,12 @@ func (c *cycle) tellLoop(over bool) {
 	})
 }
 
-// changedFields returns the paths of the fields that the patch of the cycle has changed, without the operator's own
-// records and what the API server sets.
+// changedFields returns the paths of the fields that the patch of the cycle changed, without the operator's own records
+// and the fields that the API server sets.
 func (c *cycle) changedFields() []string {
 	after, err := c.sent.answer.Tree()
 	if err != nil {
-		return nil // what cannot be decoded is an error of the next cycle
+		return nil // the next cycle returns the error
 	}
 	defer c.sent.answer.DropTree()
 	own := c.writes.Own.Tree()
@@ -79,7 +79,7 @@ func (c *cycle) changedFields() []string {
 	return fields
 }
 
-// isServerField reports whether the API server changes a field by itself with each write.
+// isServerField reports whether the API server changes a field with each write.
 func isServerField(p object.Path) bool {
 	if len(p) != 2 && (len(p) < 2 || p[1] != "managedFields") || p[0] != "metadata" {
 		return false

@@ -13,14 +13,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// A cycle decides when its object is handled next. An event of the object always comes first: whatever was decided before is
-// then forgotten.
+// A cycle decides when its object is handled next. An event of the object always comes first, and cancels the decision.
 
-// maxSleep is the longest sleep that is logged as such. Kopf for Python sleeps no longer at once.
+// maxSleep is the longest logged sleep. Kopf for Python does not sleep longer at once.
 const maxSleep = 10 * time.Minute
 
-// throttled returns when to look again at an object whose handling failed; nil if it is not
-// throttled. Only its newest version is of interest by then.
+// throttled returns when to retry an object whose handling failed; nil if it is not throttled. The retry only needs the
+// newest version.
 func throttled(m *memory.Memory, newest watch.Event, now time.Time) *queue.Next {
 	if wait := m.Throttle.Remaining(now); wait > 0 && newest.Type != watch.Deleted {
 		return &queue.Next{After: wait}
@@ -28,11 +27,11 @@ func throttled(m *memory.Memory, newest watch.Event, now time.Time) *queue.Next 
 	return nil
 }
 
-// rereadDelay is how long an object waits whose newest version cannot be read.
+// rereadDelay is the delay after the newest version of an object could not be read.
 const rereadDelay = time.Second
 
-// next returns when the object is handled without an event, after the patch of the cycle was sent. Stopping are the times until
-// daemons that are stopping must be checked.
+// next returns when the object is handled without an event, after the patch of the cycle was sent. Stopping are the
+// times until stopping daemons must be checked.
 func (c *cycle) next(stopping []time.Duration) *queue.Next {
 	e := plan.Ending{
 		Gone: c.sent.gone, Changed: c.sent.changed, Made: c.sent.answer != nil, Records: !c.writes.Own.Empty(),
@@ -54,7 +53,7 @@ func (c *cycle) next(stopping []time.Duration) *queue.Next {
 	}
 }
 
-// logWait logs how the object waits, in the words of Kopf for Python.
+// logWait logs the wait of the object, with the messages of Kopf for Python.
 func (c *cycle) logWait(how plan.Wait, delay time.Duration) {
 	logger := c.subject.Logger
 	switch {
@@ -70,7 +69,7 @@ func (c *cycle) logWait(how plan.Wait, delay time.Duration) {
 	}
 }
 
-// endSleep notes that an event arrived before the delay of the last cycle was over.
+// endSleep logs that an event arrived before the delay of the last cycle was over.
 func (c *cycle) endSleep() {
 	if left := c.memory.Schedule.SleepsUntil.Sub(c.deps.Now()); left > 0 {
 		c.subject.Logger.Debug(fmt.Sprintf("Sleeping was interrupted by new changes, %v seconds left.", left.Seconds()), observe.EventKey, observe.LogProcessingInterrupted)
@@ -78,7 +77,7 @@ func (c *cycle) endSleep() {
 	c.memory.Schedule.SleepsUntil = time.Time{}
 }
 
-// endCycle returns what a cycle decided or, if it failed, when to retry it.
+// endCycle reports the end of a cycle. It returns the given decision or, after an error, the time of the retry.
 func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queue.Next {
 	if err != nil && ctx.Err() != nil {
 		return nil

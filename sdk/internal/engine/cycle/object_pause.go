@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// notePause reports whether the object's own annotation pauses its handling, and logs when that begins and
-// ends. An object that is being deleted is handled nevertheless: the deletion would not end otherwise.
+// notePause reports whether the object's annotation pauses its handling, and logs the start and the end of the pause. A
+// deleted object is never paused, because its finalizer must be removed.
 func (c *cycle) notePause() bool {
 	reason, paused := state.Paused(c.view.Tree)
 	paused = paused && !c.deleted() && !c.object.Deleting
@@ -20,7 +20,7 @@ func (c *cycle) notePause() bool {
 		c.unpostedSubject().Logger.Info("Handling of the object is paused by its annotation "+state.PausedAnnotation+".",
 			observe.EventKey, observe.LogObjectPaused, "reason", reason)
 	case !paused && before:
-		c.memory.Life.States = memory.LastHandledWatch{} // another operator may have handled the object meanwhile
+		c.memory.Life.States = memory.LastHandledWatch{} // another operator may have handled the object during the pause
 		c.unpostedSubject().Logger.Info("Handling of the object is resumed.", observe.EventKey, observe.LogObjectResumed)
 	}
 	if paused {
@@ -29,9 +29,8 @@ func (c *cycle) notePause() bool {
 	return paused
 }
 
-// leaveAlone takes the steps of a cycle of a paused object: its daemons and timers stop, and nothing else
-// happens. What it misses is handled when the annotation is removed. It returns the times until daemons that are stopping must be
-// checked.
+// leaveAlone stops the daemons and timers of a paused object. The changes of the object are handled when the annotation
+// is removed. It returns the times until stopping daemons must be checked.
 func (r *daemonRunner) leaveAlone(c *cycle) (stopping []time.Duration) {
 	if group := c.memory.Group.Load(); group != nil {
 		group.Update(c.object, 0)

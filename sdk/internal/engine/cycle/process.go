@@ -1,4 +1,4 @@
-// Package cycle handles one object at a time: each cycle goes from the newest version of the object to the PATCH with
+// Package cycle handles one object at a time. Each cycle goes from the newest version of the object to the PATCH with
 // the outcome.
 package cycle
 
@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Processor handles objects, each in cycles of its own. It is safe for concurrent use.
+// Processor runs the cycles of all objects. It is safe for concurrent use.
 type Processor struct {
 	deps      *core.Deps
 	invoker   *call.Invoker
@@ -35,7 +35,7 @@ type Processor struct {
 type IndexedResources interface {
 	core.ServedResources
 
-	// Indexer returns what indexes the objects of a namespace; nil if nothing does.
+	// Indexer returns the indexer of the objects in a namespace; nil if they are not indexed.
 	Indexer(resource, namespace string) *indexing.Indexer
 }
 
@@ -47,7 +47,7 @@ func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDae
 	}
 }
 
-// Process handles one object. It is the processor of the queue.
+// Process runs one cycle of an object. The queue calls it.
 func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next {
 	served, newest := p.resources.Served(batch.Key.Resource), batch.Newest
 	ctx, end := p.deps.Running.Begin(ctx, batch.Key, newest.Object.Namespace)
@@ -57,7 +57,7 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 	}
 	ctx = p.deps.EnterTerm(ctx, served, newest.Object)
 	if fence.MayBegin(ctx) != nil {
-		return nil // nothing is lost: whatever permits the operator to act again lists all objects
+		return nil // dropping the batch is safe, because the operator relists all objects before it acts again
 	}
 	if p.deps.Graves.IsLate(batch.Key, newest, batch.Listed, batch.Complete) {
 		p.deps.DropLate(newest.Object)
@@ -72,7 +72,7 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 			p.leave(ctx, served, m, batch)
 			return nil
 		}
-		if p.deps.Settings.Selection.Labels == "" || !served.Narrowed() { // else it may only have left the selection
+		if p.deps.Settings.Selection.Labels == "" || !served.Narrowed() { // otherwise the object may only have left the selection
 			p.deps.Graves.Bury(batch.Key.Resource, newest.Object.UID, newest.Object.ResourceVersion)
 		}
 	}
@@ -82,14 +82,14 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 	obj, news := m.Ledger.Take(batch, m.Retry.Load() != nil || m.Outbox.Held != nil, p.deps.Now())
 	switch {
 	case news == memory.NewsNothing && !served.Handlers.Has(handlers.Watching):
-		return m.Remaining(p.deps.Now()) // an echo of the operator's own patch is not even decoded
+		return m.Remaining(p.deps.Now()) // the operator's own patch came back; it is not even decoded
 	case news == memory.NewsReread:
 		var err error
 		if obj, err = p.deps.NewestVersion(ctx, served.Resource, newest.Object.Namespace, newest.Object.Name, newest.Object.UID); err != nil {
 			return m.WakeAfter(&queue.Next{After: rereadDelay}, p.deps.Now())
 		}
 		if obj == nil {
-			return nil // an event of the deletion is on its way
+			return nil // the event of the deletion follows
 		}
 		m.Ledger.Took(obj)
 	}
@@ -105,16 +105,16 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 	next, err := p.run(ctx, c)
 	next = c.endCycle(ctx, next, err)
 	if fence.MayBegin(ctx) != nil {
-		return nil // who may act does what comes next
+		return nil // the next operator that may act continues
 	}
 	return m.WakeAfter(c.followAnswer(ctx, next, err, index), p.deps.Now())
 }
 
-// leave stops what is done for an object that does not match the label selector anymore. Handlers of raw events
-// get the events before it left the selection.
+// leave stops the handling of an object that does not match the label selector. Event handlers still receive the events
+// before it left the selection.
 func (p *Processor) leave(ctx context.Context, served *core.ServedResource, m *memory.Memory, batch *queue.Batch) {
 	p.detached.Stop(batch.Key, m, daemons.FiltersMismatch)
-	// The last event says DELETED, but the object was not deleted.
+	// The type of the last event is DELETED, but the object was not deleted.
 	batch.Events = batch.Events[:max(0, len(batch.Events)-1)]
 	c := p.newCycle(served, m, batch)
 	err := c.callEventHandlers(ctx)
@@ -140,7 +140,7 @@ func (p *Processor) forget(key queue.Key, m *memory.Memory) {
 	observe.Tell(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 }
 
-// run takes the steps of a cycle. For a paused object, it only writes what earlier cycles could not, and stops the daemons.
+// run runs the steps of a cycle. For a paused object, it only sends unwritten changes, and stops the daemons.
 func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err error) {
 	defer core.RecoverPanic(&err)
 	if err := c.look(ctx); err != nil {
@@ -155,7 +155,7 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if c.notePause() {
 		stopping := p.daemons.leaveAlone(c)
 		if unwritten != nil {
-			return nil, unwritten // it is retried
+			return nil, unwritten // the throttle retries it
 		}
 		return c.next(stopping), nil
 	}
@@ -174,7 +174,7 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		c.report(observe.Planned{})
 	}
 	if c.deleted() {
-		return nil, nil // nothing can be patched
+		return nil, nil // a deleted object cannot be patched
 	}
 	err = c.apply(ctx)
 	c.endRetry(s.Requested) // the handlers were called, whether or not their patch was accepted
@@ -184,7 +184,8 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	return c.next(s.Stopping), nil
 }
 
-// handleChanges plans what to do about the changes of the object, does it, and records the outcome in the patches of the cycle.
+// handleChanges plans the handling of the object's changes, calls the handlers, and adds the outcome to the patches of
+// the cycle.
 func (p *Processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situation) error {
 	if err := c.detect(ctx, s); err != nil {
 		return err
@@ -202,7 +203,7 @@ func (p *Processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situati
 	return c.recordCalls(s)
 }
 
-// passEvents calls the event handlers for versions that are handled already, and sends only their patch.
+// passEvents calls the event handlers for versions that were handled before, and sends only the patch of the handlers.
 func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
 	if !c.memory.Flags.Paused.Load() {
 		if err := c.callEventHandlers(ctx); err != nil {
@@ -217,8 +218,8 @@ func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
 	return c.memory.Remaining(c.deps.Now()), nil
 }
 
-// holdChanges takes the steps of a cycle that may call no change handlers, since the outcomes of an earlier one are not written,
-// or have made a newer version. The error is that of the writing.
+// holdChanges runs the steps of a cycle that may call no change handlers, because the outcomes of an earlier cycle are
+// unwritten, or made a newer version when they were written. Unwritten is the error of the request; nil if it succeeded.
 func (p *Processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
 	if c.needsPlan() {
 		if err := c.detect(ctx, c.situation()); err != nil {

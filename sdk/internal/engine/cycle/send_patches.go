@@ -16,17 +16,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// patchTimeout limits the last patches of an operator that is stopping, after its time to exit is
-// over. The queue waits slightly longer, so that they end before the operator does.
+// patchTimeout limits the last patches of a stopping operator, after its exit timeout. The queue waits slightly longer,
+// so that the patches end before the operator does.
 const patchTimeout = queue.AbandonAfter - 100*time.Millisecond
 
-// guardAfter is how long a cycle may take until its first request for the status is guarded too: meanwhile,
-// another object may have got the same name. A version of a list may be an old one from the beginning.
+// guardAfter is the age of a cycle from which its first status request is guarded too, because another object may have
+// got the name by then. A version from a list may already be old at the start.
 const guardAfter = time.Second
 
-// writeHeld writes the changes that earlier cycles could not write. It returns true if there is nothing left to
-// write, and if that has made no newer version of the object. If the object is gone, there is
-// nothing to write, but its handlers must not be called again.
+// writeHeld writes the unwritten changes of earlier cycles. It returns true if nothing is left to write and the object
+// has no newer version because of it. If the object was deleted, there is nothing to write, but its handlers must not be
+// called again.
 func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
 	box := &c.memory.Outbox
 	if box.Held == nil {
@@ -47,8 +47,8 @@ func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
 	return !changed, nil
 }
 
-// apply sends what the cycle has collected: the changes by handlers and the operator's own. Changes that the API server
-// does not accept are held for the next cycles.
+// apply sends the changes of the cycle: the changes by handlers, and the operator's own. The outbox holds changes that
+// the API server does not accept for the next cycles.
 func (c *cycle) apply(ctx context.Context) error {
 	if c.batch.Ended() {
 		if !c.writes.Empty() {
@@ -57,7 +57,7 @@ func (c *cycle) apply(ctx context.Context) error {
 		c.sent.gone = true
 		return nil
 	}
-	if c.plan.Engaged() { // other objects are left alone
+	if c.plan.Engaged() { // broken records of other objects are not touched
 		c.view.SetBrokenAside(c.writes.Own)
 	}
 	if !c.writes.Empty() {
@@ -75,7 +75,7 @@ func (c *cycle) sendCollected(ctx context.Context, guarded bool) error {
 	c.memory.Outbox.Put(collected)
 	err := c.sendOutbox(ctx, guarded)
 	if c.writes.Finished {
-		c.memory.Life.Resumed = true // even if there is an error
+		c.memory.Life.Resumed = true // set even after an error
 	}
 	if err == nil {
 		c.noteLoop(byHandlers)
@@ -83,7 +83,7 @@ func (c *cycle) sendCollected(ctx context.Context, guarded bool) error {
 	return err
 }
 
-// sendOutbox sends the changes that the outbox holds.
+// sendOutbox sends the held changes of the outbox.
 func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 	box := &c.memory.Outbox
 	sent := *box.Held
@@ -114,15 +114,15 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 	return err
 }
 
-// send sends a patch and notes the version that the patch makes: it is handled next. Changed reports whether the patch
-// has made a version; remaining is the part of the patch that was not accepted.
+// send sends a patch, and records the version that it makes, which is handled next. Changed reports whether the object
+// has a newer version; remaining is the part of the patch that was not accepted.
 func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
 	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, c.object, p, guarded, c.subject.Logger, c.subject)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
-		// Even after an error: the earlier requests of the patch succeeded.
+		// Recorded even after an error, because earlier requests of the patch succeeded.
 		c.memory.Ledger.Wrote(patched, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
 	}
 	switch {
@@ -146,8 +146,8 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
 }
 
-// withGrace returns a context that ends some time after its parent: what handlers did must be
-// recorded even if the operator is stopping.
+// withGrace returns a context that ends some time after its parent, because outcomes must be recorded even if the
+// operator is stopping.
 func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
