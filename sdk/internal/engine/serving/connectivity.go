@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// tellIfLost tells that the cluster is lost if an error means that it is unreachable. Errors of single
-// requests do not. The next request that is answered means that the cluster is back.
+// tellIfLost emits ClusterLost if an error means that the cluster is unreachable, and not only that a single request
+// failed. The next request with a response ends the loss.
 func tellIfLost(sink *observe.Sink, err error) {
 	switch kube.Status(err) {
 	case 0, http.StatusUnauthorized, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -18,7 +18,7 @@ func tellIfLost(sink *observe.Sink, err error) {
 	}
 }
 
-// innermost returns the cause of an error, with the address of a network error.
+// innermost returns the root cause of an error, with the address of a network error.
 func innermost(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Addr != nil {

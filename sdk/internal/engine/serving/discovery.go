@@ -20,40 +20,39 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Keys of the resources that the operator watches for itself, if it is permitted to.
+// Keys of the resources that the operator watches for itself, if permitted.
 const (
 	definitionsKey = "customresourcedefinitions.v1.apiextensions.k8s.io"
 	namespacesKey  = "namespaces.v1"
 )
 
-// rescanDelays are the delays before the scans after a CRD has changed: the API server lists a new
-// resource, or its new categories, in its discovery a moment after it begins to serve it; a busy
-// server takes seconds.
+// rescanDelays are the delays before the scans after a change of a CRD. The API server adds a new resource or its new
+// categories to its discovery some time after it starts to serve the resource; a busy server takes seconds.
 var rescanDelays = []time.Duration{
 	0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second,
 }
 
-// Discovery finds the resources and namespaces that the cluster has, while they come and go, and
-// starts and stops streams accordingly.
+// Discovery finds the resources and namespaces of the cluster while they are created and deleted, and starts and stops
+// streams accordingly.
 type Discovery struct {
 	deps       *core.Deps
 	streams    *Streams
 	admission  *reviews.AdmissionControl
 	namespaces *Namespaces
 	peerings   *peers.Peerings
-	changed    core.Wakeup // a CRD or the namespaces have changed, or the operator was paused or resumed
+	changed    core.Wakeup // raised when a CRD or the namespaces have changed, or the operator was paused or resumed
 
-	Joined <-chan struct{} // closes when the operator knows its first shards
+	Joined <-chan struct{} // closed when the operator knows its first shards
 
 	rescan atomic.Bool // a CRD has changed
 
-	known  []resources.Resource // of the cluster
+	known  []resources.Resource // resources of the cluster
 	warned map[string]bool
 	outage *discoveryOutage
 	drift  *driftCheck
 }
 
-// NewDiscovery returns the discovery of an operator that has not started yet.
+// NewDiscovery returns the discovery of an operator.
 func NewDiscovery(d *core.Deps, s *Streams, a *reviews.AdmissionControl, n *Namespaces, p *peers.Peerings) *Discovery {
 	joined := make(chan struct{})
 	close(joined)
@@ -94,7 +93,7 @@ func (d *Discovery) Run(ctx context.Context) error {
 	return d.followChanges(ctx)
 }
 
-// firstScan finds the resources of the cluster. It retries for as long as the client does.
+// firstScan finds the resources of the cluster. It retries as long as the client does.
 func (d *Discovery) firstScan(ctx context.Context) error {
 	found, err := d.deps.Client.Telling(d.outage.retrying).Discover(ctx)
 	switch {
@@ -109,7 +108,7 @@ func (d *Discovery) firstScan(ctx context.Context) error {
 	return nil
 }
 
-// followChanges adjusts the streams whenever something has changed.
+// followChanges adjusts the streams after each change.
 func (d *Discovery) followChanges(ctx context.Context) error {
 	var again <-chan time.Time
 	next, scanning := 0, false
@@ -141,8 +140,8 @@ func (d *Discovery) followChanges(ctx context.Context) error {
 	}
 }
 
-// nextScan returns which of [rescanDelays] follows a scan, and whether there is another scan. The last one
-// is repeated until it succeeds.
+// nextScan returns the index of the next delay in [rescanDelays], and whether there is another scan. The last scan is
+// repeated until it succeeds.
 func nextScan(number int, err error) (int, bool) {
 	if number < len(rescanDelays)-1 {
 		return number + 1, true
@@ -160,8 +159,8 @@ func (d *Discovery) scan(ctx context.Context) error {
 	return nil
 }
 
-// withUndiscoverable returns the resources found, and those known before of the API groups that
-// cannot be discovered now: if their server is down, their objects still exist.
+// withUndiscoverable returns the found resources, and the known resources of API groups whose discovery failed: if their
+// server is down, their objects still exist.
 func withUndiscoverable(found kube.Discovery, before []resources.Resource) []resources.Resource {
 	all := found.Resources
 	for _, res := range before {
@@ -185,8 +184,8 @@ func (d *Discovery) warnOfFailed(failed map[string]error) {
 	}
 }
 
-// adjustStreams starts the streams of resources and namespaces that have appeared, and stops those
-// of the ones that are gone. It reports whether a selector matches no resource.
+// adjustStreams starts the streams of new resources and namespaces, and stops the streams of deleted ones. It reports
+// whether a selector matches no resource.
 func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	resolution := d.resolve()
 	d.warnOfUnserved(&resolution)
@@ -216,7 +215,7 @@ func (d *Discovery) warnOfUnserved(resolution *resources.Resolution) {
 	}
 }
 
-// resolveAdmission selects the resources that admission handlers are for. It returns nil if there are no such handlers.
+// resolveAdmission selects the resources with admission handlers. It returns nil if there are no such handlers.
 func (d *Discovery) resolveAdmission() *resources.Resolution {
 	if d.admission == nil {
 		return nil
@@ -226,7 +225,7 @@ func (d *Discovery) resolveAdmission() *resources.Resolution {
 	return &resolution
 }
 
-// adjustAdmission sets the resources that admission handlers are for. It reports whether a selector matches no resource.
+// adjustAdmission sets the resources with admission handlers. It reports whether a selector matches no resource.
 func (d *Discovery) adjustAdmission(resolution *resources.Resolution) (unresolved bool) {
 	if resolution == nil {
 		return false
@@ -250,8 +249,8 @@ func (d *Discovery) warnOfForeignKinds(served []resources.Resource) {
 	}
 }
 
-// resolve selects the resources to serve. Selectors in different notations can match one resource:
-// only then it is known whether the ids of its handlers are different.
+// resolve selects the resources to serve. Selectors in different notations can match one resource, so conflicts between
+// the ids of its handlers are only detected here.
 func (d *Discovery) resolve() resources.Resolution {
 	resolution := resources.Resolve(d.deps.Registry.Demands(), d.known)
 	resolution.Reject(func(res *resources.Resource) string {
@@ -264,7 +263,8 @@ func (d *Discovery) resolve() resources.Resolution {
 	return resolution
 }
 
-// checkHandlers returns an error if handlers of resources that exist have the same id.
+// checkHandlers returns an error if handlers of an existing resource have the same id, or if replicas cannot share its
+// objects.
 func (d *Discovery) checkHandlers() error {
 	var errs []error
 	for _, rejected := range d.resolve().Rejected {
@@ -273,8 +273,7 @@ func (d *Discovery) checkHandlers() error {
 	return errors.Join(errs...)
 }
 
-// watchDefinitions watches the CRDs, unless the settings disable it, or no handler can be for a custom
-// resource.
+// watchDefinitions watches the CRDs, unless the settings disable it, or all handlers are for built-in resources.
 func (d *Discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
 	if d.deps.Settings.ScanningDisabled || !ServesCustomResources(d.deps.Registry) {
 		return
@@ -294,15 +293,14 @@ func (d *Discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
 	})
 }
 
-// ServesCustomResources reports whether a handler may be for resources that are not Kubernetes' own.
+// ServesCustomResources reports whether a handler may be for custom resources.
 func ServesCustomResources(registry *handlers.Registry) bool {
 	demands := registry.Demands()
 	return len(demands) == 0 || slices.ContainsFunc(demands, func(d resources.Demand) bool { return !d.Selector.BuiltInOnly() })
 }
 
-// definitionChanged handles a CRD that is created, changed or deleted while the operator runs: the
-// resources are scanned again, and streams.adjust follows. If the CRD is deleted, streams.stopServing
-// forgets the objects of its resource.
+// definitionChanged triggers a rescan when a CRD is created, changed or deleted while the operator runs; streams.adjust
+// follows. If the CRD was deleted, streams.stopServing drops the memories of its objects.
 func (d *Discovery) definitionChanged(event watch.Event) {
 	if event.Type != watch.Listed {
 		d.rescanSoon()
@@ -315,8 +313,8 @@ func (d *Discovery) rescanSoon() {
 	d.changed.Raise()
 }
 
-// watchNamespaces watches the namespaces if there are patterns for them, or only lists them if the
-// settings disable that. The channel closes when all that exist are known.
+// watchNamespaces watches the namespaces if there are patterns, or only lists them if the settings disable the watch.
+// The channel closes when all existing namespaces are known.
 func (d *Discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-chan struct{} {
 	listed := make(chan struct{})
 	once := sync.OnceFunc(func() { close(listed) })
@@ -344,8 +342,8 @@ func (d *Discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-c
 	return listed
 }
 
-// listNamespaces finds the namespaces that match the patterns now. Those that are named are served even
-// if they do not exist yet: for them alone, the operator needs no permission.
+// listNamespaces finds the namespaces that match the patterns now. Exactly named namespaces are served even if they do
+// not exist yet, and need no permission to list.
 func (d *Discovery) listNamespaces(ctx context.Context) {
 	d.namespaces.assumeExist()
 	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == namespacesKey })
@@ -366,8 +364,8 @@ func (d *Discovery) listNamespaces(ctx context.Context) {
 	}
 }
 
-// watch watches a resource for the operator itself until the context ends. If that is forbidden, it
-// stops and calls forbidden. It returns false if the cluster does not have the resource.
+// watch watches a resource for the operator itself until the context ends. If the watch is forbidden, it stops and calls
+// forbidden. It returns false if the cluster does not have the resource.
 func (d *Discovery) watch(ctx context.Context, wg *sync.WaitGroup, key string, options watch.Options, forbidden func()) bool {
 	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == key })
 	if i < 0 {

@@ -9,21 +9,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// outageInterval is the minimum time between two lines about the same outage.
+// outageInterval is the minimum time between two log lines about the same outage.
 const outageInterval = time.Minute
 
-// discoveryOutage logs that the resources of the cluster cannot be discovered: when that begins, then at
-// most once a minute, and when it is over. It is safe for concurrent use.
+// discoveryOutage logs failing discoveries of resources: the first failure, then at most one line per minute, and the
+// recovery. It is safe for concurrent use.
 type discoveryOutage struct {
 	logger *slog.Logger
 	sink   *observe.Sink
 
 	mu     sync.Mutex
 	began  time.Time // zero if there is no outage
-	logged time.Time // the last line
+	logged time.Time // time of the last line
 }
 
-// failed notes an attempt that is repeated after a delay.
+// failed logs an attempt that is repeated after a delay.
 func (o *discoveryOutage) failed(event observe.LogName, err error, delay time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -38,13 +38,13 @@ func (o *discoveryOutage) failed(event observe.LogName, err error, delay time.Du
 		observe.EventKey, event, "error", err, "since", now.Sub(o.began).Round(time.Second).String())
 }
 
-// retrying is failed for the requests of the first discovery, which has nothing to go on with meanwhile.
+// retrying is failed for the first discovery, which the operator needs in order to start.
 func (o *discoveryOutage) retrying(retry kube.Retry) {
 	tellIfLost(o.sink, retry.Err)
 	o.failed(observe.LogDiscoveryRetrying, retry.Err, retry.Delay)
 }
 
-// over notes that the resources are discovered.
+// over logs the recovery, if there was an outage.
 func (o *discoveryOutage) over() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -17,12 +17,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/schema"
 )
 
-// driftDelays are the delays after which a schema is read again that is not published, or lacks fields: the
-// API server publishes a new or changed schema a moment after the definition.
+// driftDelays are the delays before a missing or incomplete schema is read again. The API server publishes a new or
+// changed schema some time after the definition.
 var driftDelays = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
 
-// driftCheck compares the Go types of handlers with the schemas of custom resources. A field that the
-// schema does not have is always empty, because Kubernetes drops it. It is safe for concurrent use.
+// driftCheck compares the Go types of handlers with the schemas of custom resources. A field that the schema lacks is
+// always empty, because the API server drops it. It is safe for concurrent use.
 type driftCheck struct {
 	deps    *core.Deps
 	changed core.Wakeup
@@ -31,14 +31,14 @@ type driftCheck struct {
 	served []resources.Resource
 	passed map[string]bool // keys of the resources that need no check until their definitions change
 
-	warned map[string]bool // used by run only
+	warned map[string]bool // logged warnings; only run uses them
 }
 
 func newDriftCheck(d *core.Deps) *driftCheck {
 	return &driftCheck{deps: d, changed: core.NewWakeup(), passed: map[string]bool{}, warned: map[string]bool{}}
 }
 
-// serve checks the resources that are served from now on, unless they were checked before.
+// serve checks the served resources, unless they were checked before.
 func (d *driftCheck) serve(served []resources.Resource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,7 +46,7 @@ func (d *driftCheck) serve(served []resources.Resource) {
 	d.changed.Raise()
 }
 
-// forget makes the next call of serve check all resources again: their definitions may have changed.
+// forget makes the next call of serve check all resources again, because their definitions may have changed.
 func (d *driftCheck) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *driftCheck) run(ctx context.Context) {
 	}
 }
 
-// due returns the resources that are to be checked now, and takes them for checked.
+// due returns the unchecked resources, and marks all served ones as checked.
 func (d *driftCheck) due() []resources.Resource {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,14 +84,14 @@ func (d *driftCheck) due() []resources.Resource {
 	return due
 }
 
-// isCustom reports whether a resource has a schema of its own, rather than one of Kubernetes, which agrees
-// with the types of Kubernetes' libraries.
+// isCustom reports whether a resource is a custom resource. The schemas of Kubernetes agree with the types of its
+// libraries.
 func isCustom(res *resources.Resource) bool {
 	return strings.Contains(res.Group, ".") && !strings.HasSuffix(res.Group, ".k8s.io")
 }
 
-// check compares the types for one resource with its schema, and tells the result. Missing fields are told
-// only if the schema lacks them twice.
+// check compares the types for one resource with its schema, and emits the result. It reads the schema a second time
+// before it reports missing fields, if one of [driftDelays] is left.
 func (d *driftCheck) check(ctx context.Context, res *resources.Resource) {
 	found, err := d.compare(ctx, res)
 	for _, delay := range driftDelays {
@@ -130,7 +130,7 @@ func (d *driftCheck) warn(res *resources.Resource, found []inspect.Drift) {
 	}
 }
 
-// compare returns the fields that the schema of a resource does not have, sorted.
+// compare returns the fields that the schema of a resource lacks, sorted.
 func (d *driftCheck) compare(ctx context.Context, res *resources.Resource) ([]inspect.Drift, error) {
 	text, err := d.deps.Client.OpenAPI(ctx, res.Group, res.Version)
 	if err != nil {
@@ -147,7 +147,7 @@ func (d *driftCheck) compare(ctx context.Context, res *resources.Resource) ([]in
 	type field struct{ path, typ string }
 	users := map[field][]string{}
 	for _, h := range d.deps.Registry.Typed(res) {
-		var read object.Path // what the type is for: the whole object, or a field
+		var read object.Path // path of the field that has the type; empty for the whole object
 		if h.Family == handlers.Field {
 			read = h.Field
 		}

@@ -8,17 +8,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// indexGate keeps handlers from starting before the indices are complete. It belongs to streams
-// that start together: at startup, after a pause, or for a new resource or namespace. None of
-// their objects is processed before the objects of all of them are indexed. The lock of
-// [Streams] guards all but put.
+// indexGate delays handlers until the indices are complete. It belongs to streams that start together: at startup, after
+// a pause, or for a new resource or namespace. No object of these streams is processed before all of their objects are
+// indexed. The lock of [Streams] guards everything except put.
 type indexGate struct {
 	queue  *queue.Queue
 	logger *slog.Logger
 
 	gate    queue.Gate
-	pending int  // streams whose objects are not all indexed yet
-	waited  bool // at least one stream was waited for
+	pending int  // number of streams whose objects are not all indexed yet
+	waited  bool // set if a stream delayed the gate
 	opened  bool
 }
 
@@ -28,13 +27,13 @@ func (g *indexGate) wait() {
 	g.waited = true
 }
 
-// indexed notes that all objects of a stream are indexed, or that the stream has ended.
+// indexed records that all objects of a stream are indexed, or that the stream has ended.
 func (g *indexGate) indexed() {
 	g.pending--
 	g.openWhenComplete()
 }
 
-// openWhenComplete starts the handlers unless a stream is still to be indexed.
+// openWhenComplete opens the gate if no stream is pending.
 func (g *indexGate) openWhenComplete() {
 	if g.opened || g.pending > 0 {
 		return
@@ -46,7 +45,7 @@ func (g *indexGate) openWhenComplete() {
 	}
 }
 
-// put queues an event, to be processed once the gate is open.
+// put queues an event for processing when the gate is open.
 func (g *indexGate) put(resource string, event watch.Event) {
 	g.queue.PutBehind(&g.gate, resource, event)
 }

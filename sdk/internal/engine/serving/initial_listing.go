@@ -2,7 +2,7 @@ package serving
 
 import "github.com/kopf-dev/kopf/sdk/internal/queue"
 
-// initialListing collects the objects that exist when a stream starts. It is for one goroutine.
+// initialListing collects the objects that exist when a stream starts. It must be used by one goroutine.
 type initialListing struct {
 	keys map[queue.Key]bool
 	over bool
@@ -18,7 +18,7 @@ func (l *initialListing) add(key queue.Key) {
 	l.keys[key] = true
 }
 
-// end returns all objects when it is called for the first time.
+// end ends the listing. On the first call, it returns all objects and true.
 func (l *initialListing) end() (map[queue.Key]bool, bool) {
 	keys, first := l.keys, !l.over
 	l.keys, l.over = nil, true

@@ -9,10 +9,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Namespaces are the namespaces that the operator serves: those that match its patterns. It is safe
-// for concurrent use.
+// Namespaces are the served namespaces: the existing namespaces that match the patterns. It is safe for concurrent use.
 type Namespaces struct {
-	patterns []resources.NamespacePattern // none for the whole cluster
+	patterns []resources.NamespacePattern // empty for the whole cluster
 	changed  core.Wakeup
 
 	mu       sync.Mutex
@@ -56,8 +55,7 @@ func (n *Namespaces) appearedOrDeleted(event watch.Event) {
 	}
 }
 
-// assumeExist adds the namespaces that the patterns name exactly, for when namespaces cannot be
-// watched.
+// assumeExist adds all exactly named namespaces. It is used when namespaces cannot be watched.
 func (n *Namespaces) assumeExist() {
 	n.mu.Lock()
 	for _, name := range resources.ExactNamespaces(n.patterns) {
@@ -67,7 +65,7 @@ func (n *Namespaces) assumeExist() {
 	n.changed.Raise()
 }
 
-// names returns the names of the namespaces to watch, sorted. The empty name is the whole cluster.
+// names returns the names of the served namespaces, sorted. An empty name stands for the whole cluster.
 func (n *Namespaces) names() []string {
 	if n.ClusterWide() {
 		return []string{""}

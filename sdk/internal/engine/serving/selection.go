@@ -12,7 +12,7 @@ type selection struct {
 	keep   func(*object.Object) bool
 }
 
-// selectionOf returns what the objects of a resource that the operator handles have in common.
+// selectionOf returns the selection of a resource's objects that this operator handles.
 func selectionOf(d *core.Deps, res *core.ServedResource) selection {
 	own := d.Shards
 	if !res.Narrowed() {

@@ -30,15 +30,15 @@ type Streams struct {
 	OnReady  call.UserCalls
 
 	mu        sync.Mutex
-	resources map[string]*core.ServedResource // by key
+	resources map[string]*core.ServedResource // served resources by key
 	running   map[resources.Scope]*stream
-	known     map[resources.Scope]bool // whose objects may be remembered: of running and of paused streams
-	unlisted  int                      // running streams whose objects are not all known yet
-	relisting bool                     // streams start again: their first listing shows which objects are gone
+	known     map[resources.Scope]bool // scopes whose objects may be remembered, of running and of paused streams
+	unlisted  int                      // number of running streams whose objects are not all known yet
+	relisting bool                     // set when streams start again; their first listing reveals deleted objects
 	ready     func()
 
-	indexers map[resources.Scope]*indexing.Indexer // of running and of paused streams, if their objects are indexed
-	gate     *indexGate                            // of the newest streams
+	indexers map[resources.Scope]*indexing.Indexer // indexers of running and paused streams whose objects are indexed
+	gate     *indexGate                            // gate of the newest streams
 }
 
 // stream is the watch stream of one scope.
@@ -46,13 +46,13 @@ type stream struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	listed bool
-	gains  int // of shards, when it started: it may miss the objects of later ones
+	gains  int // value of ownShards.Gains when the stream started; shards added later need a relist
 
 	indexer *indexing.Indexer // nil if the objects are not indexed
 	gate    *indexGate
 }
 
-// NewStreams returns the streams of an operator, of which none is running yet.
+// NewStreams returns the streams of an operator. None is running yet.
 func NewStreams(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker) *Streams {
 	return &Streams{
 		deps: d, memories: m, detached: detached, invoker: i,
@@ -78,14 +78,14 @@ func (s *Streams) Indexer(resource, namespace string) *indexing.Indexer {
 	return s.indexers[resources.Scope{Resource: resource}] // one stream serves all namespaces
 }
 
-// KeepsEvents reports whether a resource has handlers of raw events, which get every event.
+// KeepsEvents reports whether a resource has event handlers, which receive every event.
 func (s *Streams) KeepsEvents(key string) bool {
 	res := s.Served(key)
 	return res != nil && res.Handlers.Has(handlers.Watching)
 }
 
-// adjust starts and stops streams so that they cover the resources in the namespaces. The empty
-// namespace is the whole cluster.
+// adjust starts and stops streams so that they cover the resources in the namespaces. The empty namespace is the whole
+// cluster.
 func (s *Streams) adjust(ctx context.Context, rs []resources.Resource, namespaces []string) {
 	wanted := scopesOf(rs, namespaces)
 	s.stop(func(scope resources.Scope) bool {
@@ -122,8 +122,8 @@ func scopesOf(rs []resources.Resource, namespaces []string) map[resources.Scope]
 	return scopes
 }
 
-// updateResources makes the served resources those of the wanted scopes. The definition of a resource
-// can change while it is served, e.g. to have the status as a subresource. The lock must be held.
+// updateResources sets the served resources to the resources of the wanted scopes. The definition of a resource can
+// change while it is served, for example to add the status subresource. The lock must be held.
 func (s *Streams) updateResources(wanted map[resources.Scope]*resources.Resource) {
 	served := map[string]bool{}
 	for scope, res := range wanted {
@@ -142,8 +142,8 @@ func (s *Streams) newResource(res *resources.Resource) *core.ServedResource {
 	return core.NewServedResource(s.deps.Registry, res, s.deps.Sink.Wants(observe.KindObjectIndexed))
 }
 
-// pause stops all streams and drops all queued events. The objects are still remembered, so that
-// they are not handled as new when they are listed again.
+// pause stops all streams and drops all queued events. It keeps the memories, so that the objects are not handled as new
+// when they are listed again.
 func (s *Streams) pause() {
 	s.mu.Lock()
 	s.relisting = true
@@ -155,7 +155,7 @@ func (s *Streams) pause() {
 	}
 }
 
-// stop stops the streams of some scopes, and waits for them to end.
+// stop stops the matching streams, and waits until they have ended.
 func (s *Streams) stop(which func(resources.Scope) bool) {
 	stopped := map[resources.Scope]*stream{}
 	s.mu.Lock()
@@ -171,15 +171,14 @@ func (s *Streams) stop(which func(resources.Scope) bool) {
 		}
 		st.cancel()
 	}
-	s.mu.Unlock() // the streams may be waiting for it
+	s.mu.Unlock() // the streams may be waiting for the lock
 	for scope, st := range stopped {
 		s.waitFor(scope, st)
 		observe.Tell(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStopped})
 	}
 }
 
-// StopAll stops all streams when the operator exits. Their objects are still remembered, until the
-// workers are done.
+// StopAll stops all streams when the operator exits. It keeps the memories, because workers still use them.
 func (s *Streams) StopAll() {
 	s.mu.Lock()
 	stopped := s.running
@@ -193,8 +192,8 @@ func (s *Streams) StopAll() {
 	}
 }
 
-// waitFor waits for the end of a stream. Only an indexing function that ignores its context can delay
-// that: it is abandoned after the exit timeout.
+// waitFor waits until a stream has ended. An indexing function that ignores its context can delay the end; the stream is
+// abandoned after the exit timeout.
 func (s *Streams) waitFor(scope resources.Scope, st *stream) {
 	if st.indexer == nil {
 		<-st.done
@@ -206,15 +205,14 @@ func (s *Streams) waitFor(scope resources.Scope, st *stream) {
 	case <-st.done:
 	case <-limit.C:
 		s.mu.Lock()
-		st.indexer.Abandoned = true // it cannot serve the next stream
+		st.indexer.Abandoned = true // the indexer cannot serve the next stream
 		s.mu.Unlock()
 		s.deps.Logger.Warn("An indexing function ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
 			observe.EventKey, observe.LogIndexAbandoned)
 	}
 }
 
-// stopServingUnwanted stops serving the scopes that are not wanted any more: their CRD or their
-// namespace was deleted.
+// stopServingUnwanted stops serving the unwanted scopes, because their CRD or namespace was deleted.
 func (s *Streams) stopServingUnwanted(wanted map[resources.Scope]*resources.Resource) {
 	for scope := range s.remembered() {
 		if wanted[scope] == nil {
@@ -230,8 +228,7 @@ func (s *Streams) remembered() map[resources.Scope]bool {
 	return maps.Clone(s.known)
 }
 
-// stopServing forgets the objects of a scope that is no longer served, and removes them from the
-// indices.
+// stopServing drops the memories of a scope's objects, and removes the objects from the indices.
 func (s *Streams) stopServing(scope resources.Scope) {
 	s.forgetObjects(scope, nil)
 	s.mu.Lock()
@@ -244,7 +241,7 @@ func (s *Streams) stopServing(scope resources.Scope) {
 	}
 }
 
-// Whole returns the keys of the served resources whose objects are not divided into shards.
+// Whole returns the keys of the served resources; the value is true if the objects are not divided into shards.
 func (s *Streams) Whole() map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +252,7 @@ func (s *Streams) Whole() map[string]bool {
 	return keys
 }
 
-// RemoveFromIndices removes objects, by the keys of their resources, from the indices.
+// RemoveFromIndices removes objects from the indices. The ids are grouped by the keys of the resources.
 func (s *Streams) RemoveFromIndices(ids map[string][]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,13 +263,13 @@ func (s *Streams) RemoveFromIndices(ids map[string][]string) {
 	}
 }
 
-// forgetObjects forgets the objects of a scope, except for those that are known to exist.
+// forgetObjects drops the memories of a scope's objects, except for the existing ones.
 func (s *Streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bool) {
 	s.memories.RetainMemos(scope, existing)
 	res := s.Served(scope.Resource)
 	gone := s.memories.ForgetWhere(scope.Resource, func(key queue.Key, m *memory.Memory) bool {
 		if existing != nil && !s.deps.Shards.OwnsKey(res, key, m.Namespace) {
-			return false // its shard was lost during the listing, which does not mean that it is gone
+			return false // the shard was lost during the listing, so the object may still exist
 		}
 		return (scope.Namespace == "" || m.Namespace == scope.Namespace) && !existing[key]
 	})
@@ -313,7 +310,7 @@ func (s *Streams) start(ctx context.Context, scope resources.Scope, res *resourc
 			},
 			Listed: func(int) {
 				if existing, ok := first.end(); ok {
-					s.forgetObjects(scope, existing) // deleted during a pause, without an event
+					s.forgetObjects(scope, existing) // objects that were deleted during a pause have no event
 					st.indexer.Retain(existing)
 				}
 				s.listed(scope, st)
@@ -329,8 +326,8 @@ func (s *Streams) start(ctx context.Context, scope resources.Scope, res *resourc
 	return st
 }
 
-// prepareIndexing gives a new stream its indexer, if its objects are indexed, and the newest gate. A
-// gate that is still closed also waits for the new stream. The lock must be held.
+// prepareIndexing sets the indexer of a new stream if its objects are indexed, and the newest gate. A gate that is still
+// closed also waits for the new stream. The lock must be held.
 func (s *Streams) prepareIndexing(ctx context.Context, scope resources.Scope, st *stream) {
 	if s.gate == nil || s.gate.opened {
 		s.gate = &indexGate{queue: s.deps.Queue, logger: s.deps.Logger}
@@ -353,9 +350,9 @@ func (s *Streams) prepareIndexing(ctx context.Context, scope resources.Scope, st
 	st.indexer = x
 }
 
-// mustRelist reports whether the objects of a scope must be listed again because the definition of
-// the resource has changed and other handlers match it now: daemons start and indices fill without a
-// change of the objects; or because the operator has got more shards of them.
+// mustRelist reports whether the objects of a scope must be listed again: because other handlers match after a change of
+// the resource's definition, so that daemons must start and indices fill without a change of the objects; or because
+// shards were added. It then sets relisting. The lock must be held.
 func (s *Streams) mustRelist(scope resources.Scope, res *resources.Resource) bool {
 	before := s.resources[scope.Resource]
 	if st := s.running[scope]; st != nil && before != nil && before.Narrowed() && st.gains != s.deps.Shards.Gains() {
@@ -369,7 +366,7 @@ func (s *Streams) mustRelist(scope resources.Scope, res *resources.Resource) boo
 	return true
 }
 
-// listed notes that all objects of a stream are known.
+// listed records that all objects of a stream are known.
 func (s *Streams) listed(scope resources.Scope, st *stream) {
 	observe.Tell(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamListed})
 	s.mu.Lock()
@@ -398,7 +395,7 @@ func (s *Streams) checkReady() {
 	}
 }
 
-// restarted tells that a stream was interrupted, and whether the cluster seems to be lost.
+// restarted emits that a stream was interrupted, and whether the cluster seems to be lost.
 func (s *Streams) restarted(scope resources.Scope, r watch.Restart) {
 	observe.Tell(s.deps.Sink, observe.StreamChanged{
 		Stream: scope, Phase: observe.StreamRestarted, Restart: r, Blocking: s.blocksHandlers(scope),
@@ -408,7 +405,7 @@ func (s *Streams) restarted(scope resources.Scope, r watch.Restart) {
 		return
 	}
 	switch {
-	case r.Attempt < 2: // most interruptions are over at the next attempt
+	case r.Attempt < 2: // most interruptions end with the next attempt
 	case r.Err == nil:
 		observe.Tell(s.deps.Sink, observe.ClusterLost{Reason: string(r.Reason)})
 	default:
