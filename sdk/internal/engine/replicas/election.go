@@ -22,12 +22,12 @@ import (
 // standby is the reason to pause while another replica leads.
 var standby = peers.PauseKey{Kind: inspect.PauseStandby}
 
-// candidate is the operator in elections of which replica handles the objects.
+// candidate is this replica in the elections of the leader.
 type candidate struct {
 	pauses   *peers.Pauses
 	guard    *fence.Guard
 	deadline time.Duration // lifetime of a renewal
-	newTerm  func()        // is called before this replica acts again
+	newTerm  func()        // called before this replica acts again
 	running  *core.RunningCycles
 	identity string
 	logger   *slog.Logger
@@ -37,7 +37,7 @@ type candidate struct {
 	leading bool
 }
 
-// newCandidate returns the operator in elections. It is paused until it is elected.
+// newCandidate returns a candidate. It pauses the operator until this replica is elected.
 func newCandidate(d *core.Deps, p *peers.Pauses, lease core.Lease, newTerm func()) *candidate {
 	c := &candidate{
 		pauses: p, guard: &d.State.Election, deadline: lease.Times.RenewDeadline, newTerm: newTerm,
@@ -47,7 +47,7 @@ func newCandidate(d *core.Deps, p *peers.Pauses, lease core.Lease, newTerm func(
 	return c
 }
 
-// election returns what the elector needs to know. The context is that of the elections.
+// election returns the configuration of the elector. The context is the context of the elections.
 func (c *candidate) election(ctx context.Context, lease core.Lease, config *rest.Config) core.Election {
 	return core.Election{
 		Config: config, Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
@@ -56,11 +56,11 @@ func (c *candidate) election(ctx context.Context, lease core.Lease, config *rest
 	}
 }
 
-// renewed notes that the lease was renewed by a request that was sent at a time. It returns false if the term is over,
-// since that came too late.
+// renewed records a renewal of the lease that was sent at the given time. It returns false if the term is over, because
+// the renewal was too late.
 func (c *candidate) renewed(sent time.Time) bool { return !c.guard.Renew(sent, c.deadline) }
 
-// lead makes the operator handle the objects.
+// lead resumes the operator as the leader.
 func (c *candidate) lead() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,8 @@ func (c *candidate) lead() {
 	c.pauses.Remove(standby)
 }
 
-// follow pauses the operator. If it has led, another replica may lead soon: the handlers that run are stopped.
+// follow pauses the operator. If this replica was the leader, it cancels running handlers and waits for them, because
+// another replica may lead soon.
 func (c *candidate) follow(leader string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

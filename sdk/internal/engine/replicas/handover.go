@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
 )
 
-// Handover stops what the operator does for objects that other replicas handle from now on.
+// Handover stops the operator's work on objects that other replicas take over.
 type Handover struct {
 	Deps     *core.Deps
 	Memories *memory.Memories
@@ -19,7 +19,7 @@ type Handover struct {
 	Streams  *serving.Streams
 }
 
-// newSharing returns the sharing of shards among the replicas. It belongs to the streams that exist by then.
+// newSharing returns the sharing of shards among the replicas. The streams must exist.
 func (h *Handover) newSharing(lease core.Lease) *leases.Sharing {
 	d := h.Deps
 	return leases.NewSharing(leases.Options{
@@ -34,8 +34,8 @@ func (h *Handover) newSharing(lease core.Lease) *leases.Sharing {
 	})
 }
 
-// stopShards stops what the operator does for the objects of shards, and forgets them. It blocks until all
-// has ended; if it is urgent, handlers have no grace period.
+// stopShards stops the operator's work on the objects of shards, and drops their memories. It blocks until all handlers,
+// daemons and timers have ended. If it is urgent, handlers have no grace period.
 func (h *Handover) stopShards(gone shards.Set, urgent bool) {
 	d, whole := h.Deps, h.Streams.Whole()
 	var stopping []<-chan struct{}
@@ -51,13 +51,13 @@ func (h *Handover) stopShards(gone shards.Set, urgent bool) {
 		d.Logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
 			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
 	})
-	h.forget(matches, &stopping) // those that were handled until now
+	h.forget(matches, &stopping) // objects whose cycles ran until here
 	for _, stopped := range stopping {
 		<-stopped
 	}
 }
 
-// forget forgets objects, and asks their daemons and timers to stop.
+// forget drops the memories of objects, and asks their daemons and timers to stop.
 func (h *Handover) forget(matches func(key queue.Key, namespace string) bool, stopping *[]<-chan struct{}) {
 	gone := h.Memories.ForgetAll(func(key queue.Key, m *memory.Memory) bool { return matches(key, m.Namespace) })
 	h.Deps.Queue.DropObjects(matches)

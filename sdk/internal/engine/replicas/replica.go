@@ -16,25 +16,24 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 )
 
-// Replica is the operator as one of several replicas.
+// Replica makes the operator one of several replicas.
 type Replica struct {
 	Deps             *core.Deps
 	Handover         *Handover
 	Pauses           *peers.Pauses
-	DefaultNamespace string              // of leases
-	RestConfig       func() *rest.Config // of other clients
-	Fail             func(error)         // stops the operator, which returns the error
+	DefaultNamespace string              // default namespace of the leases
+	RestConfig       func() *rest.Config // configuration of the elector's client
+	Fail             func(error)         // stops the operator with an error
 }
 
-// part is what the operator does as one of several replicas.
+// part is the participation of the operator as one of several replicas.
 type part struct {
-	Joined <-chan struct{} // closes when the operator knows its first shards; nil if it handles all objects
-	Leave  func()          // is called when the operator begins to stop
-	GiveUp func(idle bool) // is called at the end: releases the leases if the operator is idle, or lets them expire
+	Joined <-chan struct{} // closed when the operator knows its first shards; nil if it handles all objects
+	Leave  func()          // called when the operator starts to stop
+	GiveUp func(idle bool) // called at the end; releases the leases if the operator is idle, else leaves them to expire
 }
 
-// TakePart makes the operator share the objects with other replicas, or take part in elections, as the
-// settings say.
+// TakePart starts sharding or leader election according to the settings.
 func (r *Replica) TakePart(ctx context.Context) (p part, err error) {
 	d := r.Deps
 	p = part{Leave: func() {}, GiveUp: func(bool) {}}
