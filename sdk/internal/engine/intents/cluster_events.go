@@ -7,22 +7,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// maxEvents is how many events about an object are served: an object with more has a problem that the newest ones show.
+// maxEvents limits the events about an object. The newest ones are enough to diagnose an object with more.
 const maxEvents = 500
 
-// eventTimes are the fields with the time when an event of the API group "" was seen last; the first one that is set
-// counts.
+// eventTimes are the fields with the last time of an event of the API group "". The first field that is set counts.
 var eventTimes = []object.Path{
 	{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}, {"firstTimestamp"}, {"metadata", "creationTimestamp"},
 }
 
-// newestEvents returns the newest of some events, at most maxEvents, with the oldest one first. It sorts the given ones.
+// newestEvents returns the newest events, at most maxEvents, oldest first. It sorts the given slice.
 func newestEvents(events []map[string]any) []map[string]any {
 	slices.SortStableFunc(events, func(a, b map[string]any) int { return seenLast(a).Compare(seenLast(b)) })
 	return events[max(0, len(events)-maxEvents):]
 }
 
-// seenLast returns when an event was seen last; the zero time if it does not say.
+// seenLast returns the last time of an event; the zero time if the event has none.
 func seenLast(event map[string]any) time.Time {
 	for _, path := range eventTimes {
 		value, _ := object.Lookup(event, path)

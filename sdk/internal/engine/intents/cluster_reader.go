@@ -25,13 +25,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// ClusterReader reads objects of the cluster for readers of the inspector, without what must not be shown.
+// ClusterReader serves redacted objects from the API server to inspector clients.
 type ClusterReader struct {
 	Deps    *core.Deps
 	Streams *atomic.Pointer[serving.Streams] // nil until the operator is connected to the cluster
 }
 
-// readTimeout is how long the API server may take to answer.
+// readTimeout limits the requests to the API server.
 const readTimeout = 5 * time.Second
 
 // Object returns an object.
@@ -63,14 +63,14 @@ func (c *ClusterReader) Events(ctx context.Context, ref inspect.Ref) inspect.Obj
 		return inspect.ObjectEvents{Error: readError(err)}
 	}
 	secrets := c.Deps.Settings.Redaction.Of(res, nil)
-	if secrets != nil { // they are values of the object
+	if secrets != nil { // hidden values come from the object
 		obj, err := c.object(ctx, res, ref)
 		if err != nil {
 			return inspect.ObjectEvents{Error: readError(err)}
 		}
 		secrets = c.Deps.Settings.Redaction.Of(res, obj)
 	}
-	// Another object may have had the name before.
+	// The UID excludes events about earlier objects with the same name.
 	about := fields.SelectorFromSet(fields.Set{"involvedObject.name": ref.Name, "involvedObject.uid": ref.UID})
 	list, err := c.list(ctx, observe.EventsResource(), cmp.Or(ref.Namespace, metav1.NamespaceDefault), kube.ListOptions{FieldSelector: about.String()})
 	if kube.Classify(err) == kube.Forbidden {
@@ -92,7 +92,7 @@ func (c *ClusterReader) Events(ctx context.Context, ref inspect.Ref) inspect.Obj
 	return inspect.ObjectEvents{Events: events}
 }
 
-// Served returns a resource that the operator watches.
+// Served returns the resource with a key. It returns an error if the operator does not watch the resource.
 func (c *ClusterReader) Served(key string) (*resources.Resource, error) {
 	streams := c.Streams.Load()
 	if streams == nil {
@@ -105,7 +105,7 @@ func (c *ClusterReader) Served(key string) (*resources.Resource, error) {
 	return served.Resource, nil
 }
 
-// object returns an object. It is listed, since operators need no permission to get single objects.
+// object returns an object. It lists instead of gets, because operators need no permission to get objects.
 func (c *ClusterReader) object(ctx context.Context, res *resources.Resource, ref inspect.Ref) (*object.Object, error) {
 	list, err := c.list(ctx, res, ref.Namespace, kube.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(), KeepManagedFields: true,
@@ -120,12 +120,12 @@ func (c *ClusterReader) object(ctx context.Context, res *resources.Resource, ref
 	return list.Items[i], nil
 }
 
-// list reads what a reader waits for: nothing is repeated.
+// list lists without retries, because a client waits for the response.
 func (c *ClusterReader) list(ctx context.Context, res *resources.Resource, namespace string, options kube.ListOptions) (*object.List, error) {
 	return c.Deps.Client.WithoutRetries().List(ctx, res, namespace, options)
 }
 
-// withoutSecrets returns a copy of a value in whose texts the hidden values of an object are replaced.
+// withoutSecrets returns a copy of a value, with the hidden values of an object redacted in all strings.
 func withoutSecrets(value any, secrets *redact.Secrets) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -146,7 +146,7 @@ func withoutSecrets(value any, secrets *redact.Secrets) any {
 	return value
 }
 
-// readError returns a short text of an error of the API server.
+// readError returns a short description of an error of the API server.
 func readError(err error) string {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {

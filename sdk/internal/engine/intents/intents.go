@@ -1,4 +1,4 @@
-// Package intents carries out the requests of the inspector's readers, such as to retry a handler or to pause.
+// Package intents carries out the requests of inspector clients, such as to retry a handler or to pause.
 package intents
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Intents carries out what readers of the inspector ask for.
+// Intents carries out the intents of inspector clients.
 type Intents struct {
 	Deps     *core.Deps
 	Memories *memory.Memories
@@ -33,7 +33,7 @@ type Intents struct {
 	Pauses   *peers.Pauses
 	Peerings atomic.Pointer[peers.Peerings] // nil until the operator is connected to the cluster
 
-	Admission atomic.Pointer[reviews.AdmissionControl] // nil until then, and without admission handlers
+	Admission atomic.Pointer[reviews.AdmissionControl] // nil before the connection, and without admission handlers
 }
 
 // Handle carries out an intent, or rejects it with a reason.
@@ -94,7 +94,7 @@ func (i *Intents) Handle(ctx context.Context, in inspect.Intent) inspect.Reply {
 	return inspect.Reply{OK: true}
 }
 
-// replay calls the handlers for an earlier review again. If it cannot, it returns the reason.
+// replay calls the handlers for an earlier review again. If it fails, it returns the reason.
 func (i *Intents) replay(id string) (reason string) {
 	admission := i.Admission.Load()
 	if admission == nil {
@@ -103,17 +103,17 @@ func (i *Intents) replay(id string) (reason string) {
 	return admission.Reviews.Replay(id)
 }
 
-// byRequest is the reason to pause that readers of the inspector add and remove.
+// byRequest is the reason to pause that inspector clients add and remove.
 var byRequest = peers.PauseKey{Kind: inspect.PauseRequest}
 
-// pause pauses the handling of all objects until somebody asks to resume.
+// pause pauses the handling of all objects until an inspector client resumes it.
 func (i *Intents) pause() {
 	if i.Pauses.Add(byRequest, inspect.Pause{Reason: "on request"}) {
 		i.Deps.Logger.Info("Handling is paused.", observe.EventKey, observe.LogOperatorPaused)
 	}
 }
 
-// resume ends a pause on request. If others keep the operator paused, it returns the reason.
+// resume ends a requested pause. If other reasons keep the operator paused, it returns them.
 func (i *Intents) resume() (reason string) {
 	removed, remaining := i.Pauses.Remove(byRequest)
 	switch {
@@ -125,7 +125,7 @@ func (i *Intents) resume() (reason string) {
 	return ""
 }
 
-// changePeers freezes the operators of the peering, or releases them. If it cannot, it returns the reason.
+// changePeers freezes the operators of the peering, or releases a peer. If it fails, it returns the reason.
 func (i *Intents) changePeers(ctx context.Context, in inspect.Intent) (reason string) {
 	peerings := i.Peerings.Load()
 	if peerings == nil {
@@ -139,8 +139,8 @@ func (i *Intents) changePeers(ctx context.Context, in inspect.Intent) (reason st
 	return peerings.ReleasePeer(ctx, in.Value)
 }
 
-// retryNow calls the delayed and the failed handlers of an object at once, or only one of them. If it
-// cannot, it returns the reason.
+// retryNow calls the delayed and the failed handlers of an object at once, or only one of them. If it fails, it returns
+// the reason.
 func (i *Intents) retryNow(ctx context.Context, ref inspect.Ref, handler string) (reason string) {
 	streams := i.Streams.Load()
 	if streams == nil {
@@ -169,8 +169,8 @@ func (i *Intents) retryNow(ctx context.Context, ref inspect.Ref, handler string)
 	return ""
 }
 
-// pauseObject sets the annotation that pauses an object to the reason, or removes it if that is empty. If it
-// cannot, it returns why.
+// pauseObject sets the annotation that pauses an object to the reason; an empty reason removes the annotation. If it
+// fails, it returns the cause.
 func (i *Intents) pauseObject(ctx context.Context, ref inspect.Ref, reason string) string {
 	streams := i.Streams.Load()
 	if streams == nil {
@@ -180,7 +180,7 @@ func (i *Intents) pauseObject(ctx context.Context, ref inspect.Ref, reason strin
 	if res == nil {
 		return ref.Name + " is unknown to the operator"
 	}
-	var value any // null removes it
+	var value any // null removes the annotation
 	if reason != "" {
 		value = reason
 	}
@@ -200,17 +200,17 @@ func (i *Intents) pauseObject(ctx context.Context, ref inspect.Ref, reason strin
 	return ""
 }
 
-// startOverPatience is how long the answer to a request to start over waits for the present cycle of the object.
+// startOverPatience is how long startOver waits for the running cycle of the object.
 const startOverPatience = time.Second
 
-// startOver makes an object be handled from scratch between two cycles: a cycle that runs now would record its
-// outcome over it. It waits for that for a moment; later failures are logged. If it cannot, it returns the reason.
+// startOver resets an object between two cycles, so that a running cycle cannot overwrite the reset with its outcome. It
+// waits up to startOverPatience for the result, and logs a failure that comes later. If it fails, it returns the reason.
 func (i *Intents) startOver(ctx context.Context, streams *serving.Streams, ref inspect.Ref) (reason string) {
 	done, late := make(chan string, 1), new(atomic.Bool)
 	queued := i.Deps.Queue.Between(queue.Key{Resource: ref.Resource, Object: ref.UID}, func(ctx context.Context) {
 		var reason string
 		if err := core.WithRecovery(func() { reason = startOver(ctx, i.Deps, streams, i.Memories, ref) }); err != nil {
-			reason = err.Error() // a storage has panicked
+			reason = err.Error() // a custom storage panicked
 		}
 		if done <- reason; late.Load() && reason != "" {
 			i.Deps.Logger.Error("Cannot handle "+ref.Name+" from scratch: "+reason, observe.EventKey, observe.LogStartOverFailed)
@@ -230,26 +230,25 @@ func (i *Intents) startOver(ctx context.Context, streams *serving.Streams, ref i
 		late.Store(true)
 	}
 	select {
-	case reason := <-done: // in the same moment: it is logged or returned, or both
+	case reason := <-done: // at the same time as the timeout: the reason is logged or returned, or both
 		return reason
 	default:
 		return ""
 	}
 }
 
-// hasHandler reports whether a handler, or the handler of a sub-handler, is for the resource.
+// hasHandler reports whether the resource has a handler, or the parent of a sub-handler, with the id.
 func hasHandler(res *core.ServedResource, id string) bool {
 	is := func(h *handlers.Handler) bool { return h.ID == id || strings.HasPrefix(id, h.ID+"/") }
 	return res.Handlers.Any(handlers.Changing, is) || res.Handlers.Any(handlers.Spawning, is)
 }
 
-// retryAll calls the failed handlers of all objects again, or only one of them. If it cannot, it returns
-// the reason.
+// retryAll calls the failed handlers of all objects again, or only one of them. If it fails, it returns the reason.
 func (i *Intents) retryAll(in inspect.Intent) (reason string) {
 	switch in.Value {
 	case "":
 	case inspect.RetryFormer:
-		i.Deps.State.RetryFormer.Store(true) // first: objects that are found from now on are added there
+		i.Deps.State.RetryFormer.Store(true) // set first, so that objects that are found from here on are added by their cycles
 	default:
 		return "this operator does not know how to retry " + in.Value
 	}
@@ -261,11 +260,11 @@ func (i *Intents) retryAll(in inspect.Intent) (reason string) {
 	return ""
 }
 
-// retryPatience is how long retries wait for the handlers of one object before they begin with another.
+// retryPatience limits the wait for the handlers of one object, before the next object is retried.
 const retryPatience = time.Minute
 
-// RetryFailed calls the failed handlers of an object again, and waits until they were called. It does
-// nothing if there are none by now.
+// RetryFailed calls the failed handlers of an object again. It waits until change handlers were called, at most for
+// retryPatience; it does not wait for daemons and timers. It does nothing if the object has no failures.
 func (i *Intents) RetryFailed(ctx context.Context, job core.RetryJob) error {
 	streams, known := i.Streams.Load(), i.Memories.Find(job.Key)
 	if streams == nil || known == nil {

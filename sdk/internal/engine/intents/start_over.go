@@ -17,9 +17,8 @@ import (
 )
 
 // startOver removes the operator's records from an object: the progress of its handlers, their failures, and the
-// last-handled state. The object is then handled as if it were new or, if it is being deleted, as if the
-// deletion had just been requested. It must not be called during a cycle of the object. If it cannot, it returns
-// the reason.
+// last-handled state. The object is then handled as if it were new or, if it is being deleted, as if the deletion had
+// just been requested. It must not be called during a cycle of the object. If it fails, it returns the reason.
 func startOver(ctx context.Context, d *core.Deps, resources core.ServedResources, memories *memory.Memories, ref inspect.Ref) (reason string) {
 	res := resources.Served(ref.Resource)
 	if res == nil {
@@ -43,7 +42,7 @@ func startOver(ctx context.Context, d *core.Deps, resources core.ServedResources
 		return "the operator has recorded nothing on " + ref.Name
 	case len(forget) == 0:
 		m.StartOver()
-		d.Queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: obj}) // no event comes
+		d.Queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: obj}) // no event follows
 		return ""
 	}
 	patched, err := sendForgetting(ctx, d, res, ref, forget)
@@ -83,8 +82,8 @@ func forgetting(ctx context.Context, d *core.Deps, res *core.ServedResource, obj
 	return p.Tree(), nil
 }
 
-// sendForgetting sends the patch: that of the status by itself if the resource has it as a subresource. It returns
-// the version that it makes, also if only one of both was accepted.
+// sendForgetting sends the patch; a status subresource gets a separate request. It returns the last version that the
+// requests made, even if one of them failed.
 func sendForgetting(ctx context.Context, d *core.Deps, res *core.ServedResource, ref inspect.Ref, forget map[string]any) (patched *object.Object, err error) {
 	send := func(subresource string, body map[string]any) error {
 		metadata, _ := body["metadata"].(map[string]any)
