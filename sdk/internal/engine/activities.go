@@ -12,20 +12,19 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// ActivityError is the error of an activity, such as the startup, if any of its handlers has failed
-// permanently.
+// ActivityError is the error of an activity, such as the startup, with handlers that failed permanently.
 type ActivityError struct {
 	Family handlers.Family
-	Failed []FailedActivity // in the order of registration
+	Failed []FailedActivity // failed handlers in the order of registration
 }
 
-// FailedActivity is a handler that has failed.
+// FailedActivity is a handler that failed permanently, with its error.
 type FailedActivity struct {
 	ID  string
 	Err error
 }
 
-// Error names the first of the handlers that have failed. The others are in the log.
+// Error names only the first failed handler. The others are in the log.
 func (e *ActivityError) Error() string {
 	first := e.Failed[0]
 	text := fmt.Sprintf("the %s handler %q has failed: %v", e.Family, first.ID, first.Err)
@@ -35,7 +34,7 @@ func (e *ActivityError) Error() string {
 	return text
 }
 
-// Unwrap returns the errors of all handlers that have failed.
+// Unwrap returns the errors of all failed handlers.
 func (e *ActivityError) Unwrap() []error {
 	errs := make([]error, len(e.Failed))
 	for i, f := range e.Failed {
@@ -44,13 +43,13 @@ func (e *ActivityError) Unwrap() []error {
 	return errs
 }
 
-// activities calls the operator's own handlers: of startup, cleanup, login and probes.
+// activities calls the operator's own handlers for startup, cleanup, login and probes.
 type activities struct {
 	logger   *slog.Logger
 	now      func() time.Time
-	settings func() *core.Settings // may change while startup handlers run
-	memo     any                   // shared by all these handlers
-	extra    any                   // the public settings, for startup handlers
+	settings func() *core.Settings // returns the current settings, which startup handlers may change
+	memo     any                   // memo of the operator, shared by its own handlers
+	extra    any                   // public settings for startup handlers
 
 	sink      *observe.Sink
 	recorders *observe.Recorders
@@ -65,9 +64,8 @@ type activity struct {
 	out     handlers.Outcome
 }
 
-// run calls the handlers of an activity one after another, and retries them when they are due, until
-// all have succeeded or failed permanently. It returns their results by their IDs, or an
-// [ActivityError].
+// run calls the handlers of an activity one after another, and retries them when they are due, until all have succeeded
+// or failed permanently. It returns their results by their ids, or an [ActivityError].
 func (a *activities) run(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
 	logger := a.logger.With(observe.NameKey, "kopf.activities."+loggerName(family))
 	invoker := call.NewInvoker(a.now, a.sink, 0)
@@ -116,11 +114,11 @@ func (a *activities) attempt(ctx context.Context, i *call.Invoker, one *activity
 		Retries: one.retries, Started: one.started, Backoff: a.settings().DefaultBackoff,
 	}
 	if one.handler.Family == handlers.Cleanup {
-		attempt.Grace = max(a.settings().ExitTimeout, time.Millisecond) // nothing may hold up the end
+		attempt.Grace = max(a.settings().ExitTimeout, time.Millisecond) // cleanup must not delay the exit
 	}
 	out, ok := i.Try(ctx, attempt)
 	if !ok {
-		return // the operator stops, and the outcome does not matter
+		return // the operator is stopping, so the outcome does not matter
 	}
 	if one.handler.Family == handlers.Login && !out.Final {
 		observe.Tell(a.sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})

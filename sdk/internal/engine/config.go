@@ -13,22 +13,22 @@ import (
 // Config configures an operator.
 type Config struct {
 	Registry   *handlers.Registry
-	Settings   func() core.Settings // called again after the startup handlers, which may change them
-	Namespaces []string             // patterns; none for the whole cluster
-	REST       *rest.Config         // how to connect to the cluster; nil if there are logins
+	Settings   func() core.Settings // returns the settings; called again after the startup handlers, which may change them
+	Namespaces []string             // namespace patterns; empty for the whole cluster
+	REST       *rest.Config         // client configuration; nil if there are logins
 	Logins     []*handlers.Handler
 	Logger     *slog.Logger
-	Dev        bool          // in development: say which operators act beside this one
-	Identity   string        // among other operators
-	HandOver   func() bool   // whether the record in the peering stays for the operator's next process; nil if it never does
-	Inspector  string        // the address of the inspector; none if empty
+	Dev        bool          // development session: log which operators act concurrently
+	Identity   string        // identity of the operator in peerings and claims
+	HandOver   func() bool   // reports whether to keep the peering record for the operator's next process; nil means never
+	Inspector  string        // address of the inspector; empty for no inspector
 	Traffic    bool          // log each request to the cluster
-	OnReady    func()        // called once all objects are being watched
-	OnLogins   func(*Logins) // called once at the beginning; required unless there is REST
-	Memo       any           // shared by the operator's own handlers
-	NewMemo    func() any    // makes what the handlers of an object share
-	Extra      any           // for the operator's own handlers
-	Exit       func()        // ends the process if it does not end on its own; optional
+	OnReady    func()        // called once when all objects are being watched
+	OnLogins   func(*Logins) // called once at the start; required if REST is nil
+	Memo       any           // memo of the operator, shared by its own handlers
+	NewMemo    func() any    // constructor of an object's memo; nil if objects have no memos
+	Extra      any           // value of [handlers.Call.Extra] for the operator's own handlers
+	Exit       func()        // ends a process that is still running ExitingTimeout after the stop request; may be nil
 
-	Now func() time.Time // the clock of records and delays; time.Now if nil
+	Now func() time.Time // clock of records and delays; nil for time.Now
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 )
 
-// Connect logs in to the cluster as an operator does, without running it. The logins continue until the context ends,
-// and must be closed then.
+// Connect logs in to the cluster as an operator does, without running it. Logins continue until the context ends. The
+// caller must then close them.
 func Connect(ctx context.Context, config Config) (*Logins, error) {
 	o := newOperator(ctx, config, core.NewIndices(config.Registry))
 	o.stopBackground()

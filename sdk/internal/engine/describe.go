@@ -7,7 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Describe describes an operator without a cluster: what it needs if the cluster has the resources.
+// Describe describes an operator without a cluster: its handlers, and its permissions in a cluster with the given
+// resources.
 func Describe(config Config, known []inspect.APIResource) (inspect.Description, error) {
 	settings := config.Settings()
 	if err := settings.Check(config.Registry); err != nil {

@@ -17,11 +17,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// ErrEndpoint is in the error of an operator that must serve something at an invalid URL.
+// ErrEndpoint is wrapped by the error for an invalid URL of an endpoint.
 var ErrEndpoint = errors.New("want an endpoint such as http://0.0.0.0:8080/healthz")
 
-// endpoints are the HTTP handlers of the operator by address and path. Endpoints with the same
-// address share a port.
+// endpoints are the HTTP handlers of the operator by address and path. Endpoints with the same address share a port.
 type endpoints map[string]map[string]http.Handler
 
 // add adds a handler at a URL. It does nothing if the URL is empty.
@@ -57,13 +56,13 @@ func (e endpoints) add(endpoint string, h http.Handler) error {
 	return nil
 }
 
-// isPort reports whether a port is valid in a URL. An empty one is.
+// isPort reports whether a port is valid in a URL. An empty port is valid.
 func isPort(port string) bool {
 	_, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || err == nil
 }
 
-// CheckEndpoint returns an error if something cannot be served at a URL. An empty URL is valid.
+// CheckEndpoint returns an error if the URL of an endpoint is invalid. An empty URL is valid.
 func CheckEndpoint(endpoint string) error { return endpoints{}.add(endpoint, nil) }
 
 // serve listens on all addresses, and serves until stop is called.
@@ -73,7 +72,7 @@ func (e endpoints) serve(ctx context.Context, logger *slog.Logger) (stop func(),
 	var wg sync.WaitGroup
 	stop = func() {
 		for _, s := range servers {
-			// Close does not wait for clients that still wait for a response.
+			// Close does not wait for clients that still expect a response.
 			if err := s.Close(); err != nil {
 				logger.Debug("Cannot close an endpoint", observe.EventKey, observe.LogEndpointFailed, "error", err)
 			}

@@ -13,25 +13,25 @@ import (
 
 const (
 	growthInterval = time.Minute
-	growthWindow   = 10 // samples of which the lowest counts: peaks are normal
-	growthWindows  = 6  // windows in a row that must rise, which is an hour
+	growthWindow   = 10 // number of samples per window; only the lowest counts, because peaks are normal
+	growthWindows  = 6  // number of consecutive windows that must rise, which is an hour
 	growthFactor   = 1.5
 	leastBytes     = 32 << 20
 	leastRoutines  = 200
 
-	unusedAfter = 10 // measurements after which handlers that were never called are reported
+	unusedAfter = 10 // number of measurements after which unused handlers are reported
 )
 
-// usage is what the operator's process uses at a moment.
+// usage is the resource usage of the process at one time.
 type usage struct {
 	bytes, goroutines int64
-	objects           int // that the operator remembers
+	objects           int // number of remembered objects
 }
 
-// growth finds out whether the process grows without an end, and the number of objects does not.
+// growth detects that the process grows continuously while the number of objects does not.
 type growth struct {
 	window  []usage // samples of the current window
-	lowest  []usage // of the last windows, the oldest first
+	lowest  []usage // lowest usages of the last windows, oldest first
 	raised  map[inspect.AlarmKind]bool
 	deps    *core.Deps
 	measure func() usage
@@ -57,7 +57,7 @@ func (g *growth) run(ctx context.Context) {
 	}
 }
 
-// add adds a sample, and tells of alarms when a window is complete.
+// add adds a sample. When a window is complete, it raises or ends alarms.
 func (g *growth) add(u usage) {
 	if g.window = append(g.window, u); len(g.window) < growthWindow {
 		return
@@ -74,7 +74,7 @@ func (g *growth) add(u usage) {
 	g.judge(inspect.AlarmGoroutines, leastRoutines, func(u usage) int64 { return u.goroutines })
 }
 
-// judge tells that a quantity grows, or does not anymore.
+// judge emits an alarm when a quantity starts or stops growing.
 func (g *growth) judge(kind inspect.AlarmKind, least int64, of func(usage) int64) {
 	first, last := g.lowest[0], g.lowest[len(g.lowest)-1]
 	was, is := of(first), of(last)
@@ -96,7 +96,7 @@ func (g *growth) judge(kind inspect.AlarmKind, least int64, of func(usage) int64
 	})
 }
 
-// measureUsage returns what the process uses now.
+// measureUsage returns the current usage of the process.
 func measureUsage(m *memory.Memories) usage {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/sched/goroutines:goroutines"}}
 	metrics.Read(samples)

@@ -13,20 +13,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// probeTTL is how long the results of probes are reused, since probes can be expensive.
+// probeTTL is how long the results of probes are reused, because probes can be expensive.
 const probeTTL = 10 * time.Second
 
-// readyQuery is the query by which a client asks whether the operator is ready, too.
+// readyQuery is the query parameter with which a client also checks whether the operator is ready.
 const readyQuery = "ready"
 
-// health is the liveness endpoint. It responds with 200 and the results of the probes, or with 500 if
-// a probe has failed permanently. While a probe is retried, the response waits. With [readyQuery], it responds with 503 until
-// the operator is ready.
+// health is the liveness endpoint. It responds with 200 and the results of the probes, or with 500 if a probe failed
+// permanently. While a probe is retried, the response waits. With [readyQuery], it responds with 503 until the operator
+// is ready.
 type health struct {
-	unready    func() error // returns why the operator is not ready
+	unready    func() error // returns why the operator is not ready; nil if it is ready
 	activities *activities
 	handlers   []*handlers.Handler
-	ctx        context.Context // of the probes, which continue if a client disconnects
+	ctx        context.Context // context of the probes, which continue if a client disconnects
 	running    call.UserCalls
 
 	mu      sync.Mutex
@@ -72,7 +72,7 @@ func (h *health) get(ctx context.Context) ([]byte, error) {
 	}
 	if err := context.Cause(h.ctx); err != nil {
 		h.mu.Unlock()
-		return nil, err // the operator stops and does not wait for another probe
+		return nil, err // the stopping operator starts no other probe
 	}
 	p := h.current
 	if p == nil {
@@ -104,10 +104,9 @@ func (h *health) run(p *probe) {
 	close(p.done)
 }
 
-// wait waits for a running probe. It abandons a probe that ignores the end of its context for longer
-// than the timeout.
+// wait waits for a running probe. After the timeout, it abandons a probe that ignores the end of its context.
 func (h *health) wait(timeout time.Duration, logger *slog.Logger) {
-	h.mu.Lock()   // a probe that was requested in time has started
+	h.mu.Lock()   // afterwards, all requested probes have started
 	h.mu.Unlock() //nolint:staticcheck // there is nothing else to do
 	h.running.Wait(timeout, func() {
 		logger.Warn("A probe ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)

@@ -15,19 +15,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// ErrLogin is in the error of an operator that stops because it has no valid credentials.
+// ErrLogin is wrapped by the error of an operator that stops because it has no valid credentials.
 var ErrLogin = errors.New("cannot log in to the cluster")
 
 // Login is the result of a login handler.
 type Login struct {
 	Config    *rest.Config
-	Namespace string // of events about cluster-scoped objects; "default" if empty
+	Namespace string // namespace of events about cluster-scoped objects; "default" if empty
 	Priority  int
-	Expires   time.Time // never if zero
+	Expires   time.Time // zero if the credentials do not expire
 }
 
-// Logins are the sessions of the operator that come from its login handlers. They are safe for
-// concurrent use.
+// Logins are the operator's sessions from its login handlers. They are safe for concurrent use.
 type Logins struct {
 	vault *kube.Vault
 	fail  func(error) // stops the operator
@@ -37,7 +36,7 @@ type Logins struct {
 	logger     *slog.Logger
 	sink       *observe.Sink
 
-	namespace atomic.Pointer[string] // of the credentials with the highest priority
+	namespace atomic.Pointer[string] // namespace of the credentials with the highest priority
 }
 
 // open prepares the sessions. Logins continue until the context ends.
@@ -67,13 +66,14 @@ func (l *Logins) Invalidate(session *kube.Session) { l.vault.Invalidate(session)
 // Close closes the connections of all sessions.
 func (l *Logins) Close() { l.vault.Close() }
 
-// RESTConfig returns the configuration of other clients of the cluster, which follow the logins.
+// RESTConfig returns a configuration for other clients of the cluster, which follows the logins.
 func (l *Logins) RESTConfig() *rest.Config { return kube.Follow(l, l.vault.Peek()) }
 
-// Namespace returns the namespace of the credentials, such as that of the pod, or an empty string if they have none.
+// Namespace returns the namespace of the credentials, for example the namespace of the pod. It is empty if they have
+// none.
 func (l *Logins) Namespace() string { return l.defaultNamespace() }
 
-// defaultNamespace returns the namespace of the credentials, or an empty string if they have none.
+// defaultNamespace returns the namespace of the credentials. It is empty if they have none, or for nil logins.
 func (l *Logins) defaultNamespace() string {
 	if l == nil {
 		return ""
@@ -84,7 +84,7 @@ func (l *Logins) defaultNamespace() string {
 	return ""
 }
 
-// login calls the login handlers, and makes sessions of their results.
+// login calls the login handlers, and creates sessions from their results.
 func (l *Logins) login(ctx context.Context, title string) ([]kube.Credential, error) {
 	l.logger.Info(title+" has been initiated.", observe.EventKey, observe.LogLoginStarted)
 	results, err := l.activities.run(ctx, handlers.Login, l.handlers)

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// meterState returns what the operator is doing at the moment.
+// meterState returns the current state of the operator for metrics.
 func meterState(d *core.Deps, memories *memory.Memories, poster *observe.Poster) observe.MeterState {
 	queue := d.Queue.Stats()
 	s := observe.MeterState{

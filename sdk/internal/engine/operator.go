@@ -1,5 +1,5 @@
-// Package engine runs an operator: it watches the resources that handlers are registered for, detects
-// what happened to each object, calls the handlers, and patches the object with what they came to.
+// Package engine runs an operator. It watches the resources of the registered handlers, detects changes of objects,
+// calls the handlers, and patches the objects with the outcomes.
 package engine
 
 import (
@@ -37,18 +37,18 @@ import (
 // operator is a running operator.
 type operator struct {
 	config   Config
-	settings atomic.Pointer[core.Settings] // replaced once the startup handlers have changed them
+	settings atomic.Pointer[core.Settings] // replaced after the startup handlers, which may change them
 	deps     *core.Deps
 	memories memory.Memories
 
 	activities *activities
-	logins     *Logins            // nil if the credentials are given
+	logins     *Logins            // nil if the configuration has REST
 	given      *kube.ConfigSource // nil if there are logins
 	intents    *intents.Intents
 	pauses     *peers.Pauses
-	fail       func(error) // stops the operator, which returns the error
+	fail       func(error) // stops the operator with an error
 
-	backlog *observe.Backlog // keeps events for the metrics until the startup is over
+	backlog *observe.Backlog // keeps events for the metrics until the startup has ended
 	metrics *observe.Metrics // nil without a meter
 	unused  *observe.UnusedHandlers
 	poster  *observe.Poster // nil if no Kubernetes events are posted
@@ -59,14 +59,14 @@ type operator struct {
 	peerings       *peers.Peerings
 	detached       *memory.DetachedDaemons
 	stopBackground context.CancelFunc
-	stopped        atomic.Pointer[time.Time] // when the operator was asked to stop; nil before
+	stopped        atomic.Pointer[time.Time] // time of the stop request; nil before
 	changed        core.Wakeup               // wakes up the discovery
 }
 
 // Run runs an operator until the context ends, which is not an error.
 func Run(ctx context.Context, config Config) error {
 	if ctx.Err() != nil {
-		return nil // nothing has started, and nothing must be cleaned up
+		return nil // nothing has started, so nothing must be cleaned up
 	}
 	settings := config.Settings()
 	if err := settings.Check(config.Registry); err != nil {
@@ -84,7 +84,7 @@ func Run(ctx context.Context, config Config) error {
 	o.fail = stop
 	hub := o.startReporting(ctx)
 
-	// Connections and the inspector are needed to the very end, e.g. to post events.
+	// Connections and the inspector are needed until the end, for example to post events.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer func() {
@@ -135,8 +135,8 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	return o
 }
 
-// startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns
-// the hub of the inspector, or nil if there is no inspector.
+// startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns the hub of the
+// inspector, or nil without an inspector.
 func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	d := o.deps
 	var hub *inspector.Hub
@@ -165,8 +165,8 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	return hub
 }
 
-// live runs the operator from the startup handlers to the cleanup handlers. These are called only if
-// the startup has succeeded.
+// live runs the operator from the startup handlers to the cleanup handlers. It calls the cleanup handlers only if the
+// startup succeeded.
 func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error {
 	if err := o.startup(ctx); err != nil {
 		return unlessStopped(ctx, err)
@@ -176,7 +176,7 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 	return errors.Join(err, o.cleanup())
 }
 
-// startup calls the startup handlers. Their changes of the settings apply from then on.
+// startup calls the startup handlers, and applies their changes of the settings.
 func (o *operator) startup(ctx context.Context) error {
 	hs := o.config.Registry.Activities(handlers.Startup)
 	if len(hs) == 0 {
@@ -201,21 +201,21 @@ func (o *operator) startup(ctx context.Context) error {
 	return nil
 }
 
-// startMetrics passes what happens on to the meter of the settings, from the first startup handler on.
-// It is called after the startup handlers, since they may set the meter.
+// startMetrics connects the events since the first startup handler to the meter of the settings. It is called after the
+// startup handlers, because they may set the meter.
 func (o *operator) startMetrics() {
 	meter := o.deps.Settings.Meter
 	if meter == nil {
 		o.backlog.HandOver(o.deps.Sink, nil)
 		return
 	}
-	// Not all logins that are registered are used, and others may be.
+	// Some registered logins are unused, and unregistered ones may be used.
 	all := slices.DeleteFunc(slices.Clone(o.config.Registry.All()), func(h *handlers.Handler) bool { return h.Family == handlers.Login })
 	o.metrics = observe.NewMetrics(meter, append(all, o.config.Logins...))
 	o.backlog.HandOver(o.deps.Sink, o.metrics)
 }
 
-// cleanup calls the cleanup handlers. Their context ends when the operator should have exited.
+// cleanup calls the cleanup handlers. Their context ends at the forced exit timeout.
 func (o *operator) cleanup() error {
 	ctx, limit := context.WithoutCancel(o.deps.Background), o.deps.Settings.ExitingTimeout
 	if limit > 0 {
@@ -236,8 +236,8 @@ func (o *operator) cleanup() error {
 	return err
 }
 
-// unlessStopped returns an error unless it is due to the requested end of the context. A failed login
-// also ends the context, and is returned.
+// unlessStopped returns an error unless it is due to the requested stop. A failed login or election also ends the
+// context, and is returned.
 func unlessStopped(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrLogin), errors.Is(cause, core.ErrElection):
@@ -255,7 +255,7 @@ func farewell(err error) string {
 	return "stopped"
 }
 
-// work does all that is between the startup and the cleanup, until the context ends.
+// work runs the operator between the startup and the cleanup, until the context ends.
 func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error {
 	stopEndpoints, err := o.serveEndpoints(ctx)
 	if err != nil {
@@ -277,7 +277,7 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 	return o.serve(ctx)
 }
 
-// growth watches what the operator's process uses.
+// growth returns the monitor of the process's resource usage.
 func (o *operator) growth() *growth {
 	return &growth{deps: o.deps, unused: o.unused, measure: func() usage { return measureUsage(&o.memories) }}
 }
@@ -310,7 +310,7 @@ func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) 
 	}, nil
 }
 
-// connect logs in to the cluster, and prepares all that needs a connection.
+// connect logs in to the cluster, and creates all components that need a connection.
 func (o *operator) connect(ctx context.Context) error {
 	source, server, err := o.logIn(ctx)
 	if err != nil {
@@ -353,7 +353,7 @@ func (o *operator) connect(ctx context.Context) error {
 	o.intents.Admission.Store(o.admission)
 	identity := o.config.Identity
 	if d.Running != nil {
-		identity = d.Settings.Lease.Name // all replicas are one peer, or they would pause each other
+		identity = d.Settings.Lease.Name // all replicas are one peer; otherwise, they would pause each other
 	}
 	o.peerings = peers.NewPeerings(d, o.pauses, identity, o.config.Dev, o.memories.NewTerm)
 	o.peerings.HandOver = o.config.HandOver
@@ -382,7 +382,7 @@ func (o *operator) startPosting() {
 	}
 }
 
-// logIn returns the source of sessions, and the address of the cluster.
+// logIn returns the source of sessions, and the URL of the API server.
 func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
 	var source kube.Source = o.logins
 	if o.logins == nil {
@@ -399,8 +399,7 @@ func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
 	return source, session.Server(), nil
 }
 
-// newLogins makes the sessions of the login handlers. Logins continue until the context ends; stop
-// stops the operator.
+// newLogins creates the sessions of the login handlers. Logins continue until the context ends; stop stops the operator.
 func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
 	l := &Logins{
 		fail: stop, activities: o.activities, handlers: o.config.Logins, sink: o.deps.Sink,
@@ -420,10 +419,10 @@ func (o *operator) disconnect() {
 	}
 }
 
-// serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and
-// timers, and what else runs in the background.
+// serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and timers, and all
+// other background work.
 func (o *operator) serve(ctx context.Context) error {
-	defer o.peerings.Close() // last: other operators may act from then on
+	defer o.peerings.Close() // runs last, because other operators may act from then on
 	o.streams.WhenReady(o.ready)
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -439,7 +438,7 @@ func (o *operator) serve(ctx context.Context) error {
 	defer func() { part.GiveUp(idle) }()
 	err = o.discovery.Run(running)
 	if cause := context.Cause(running); ctx.Err() == nil && cause != nil {
-		err = cause // of the webhook server
+		err = cause // error of the webhook server
 	}
 	if o.logins == nil && apierrors.IsUnauthorized(err) {
 		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
@@ -453,7 +452,7 @@ func (o *operator) serve(ctx context.Context) error {
 	defer o.streams.OnReady.Wait(d.Settings.ExitTimeout, func() {
 		d.Logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
-	// Daemons and handlers stop at the same time: each has the whole exit timeout.
+	// Daemons and handlers stop at the same time, so that each has the whole exit timeout.
 	var wg sync.WaitGroup
 	wg.Go(func() { stopAllDaemons(d, &o.memories, o.detached) })
 	defer o.detached.Waiting.Wait()
@@ -463,7 +462,7 @@ func (o *operator) serve(ctx context.Context) error {
 	defer wg.Wait()
 	var abandoned *queue.AbandonedError
 	if stopped := d.Queue.Stop(); errors.As(stopped, &abandoned) {
-		idle = false // others must not take the objects over before the leases have expired
+		idle = false // other replicas must not take over the objects before the leases have expired
 		d.Logger.Warn("Some handlers ignore that the operator stops; abandoning them",
 			observe.EventKey, observe.LogShutdownAbandoned, "objects", len(abandoned.Keys))
 	}
@@ -484,7 +483,7 @@ func (o *operator) replica() *replicas.Replica {
 	}
 }
 
-// unready returns why the operator is not ready: a reason to keep the one that it replaces. Only webhooks are.
+// unready returns why the operator must not replace its predecessor yet. Only webhooks delay that.
 func (o *operator) unready() error {
 	if len(o.deps.Registry.Admission()) == 0 {
 		return nil
@@ -492,7 +491,7 @@ func (o *operator) unready() error {
 	return o.intents.Admission.Load().Unready()
 }
 
-// ready is called once all objects are known.
+// ready is called once, when all objects are known.
 func (o *operator) ready() {
 	o.admission.Indexed()
 	o.deps.Logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)

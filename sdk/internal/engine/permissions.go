@@ -11,23 +11,23 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// requestsOfHandlers is the purpose of what [handlers.Handler].Uses names.
+// requestsOfHandlers is the purpose of the permissions in [handlers.Handler].Uses.
 const requestsOfHandlers = "requests of the handlers themselves"
 
-// permissions collects what an operator does with the resources of a cluster.
+// permissions collects the permissions that an operator needs in a cluster.
 type permissions struct {
 	registry   *handlers.Registry
 	settings   *core.Settings
 	namespaces *serving.Namespaces
 	known      []resources.Resource
-	inspected  bool // the operator publishes its state, with the Kubernetes events of objects
+	inspected  bool // the inspector shows the Kubernetes events of objects
 
 	list     []inspect.Permission
 	unserved []inspect.Unserved
 	assumed  []string
 }
 
-// ofHandledObjects adds what the operator does with the objects that handlers are for.
+// ofHandledObjects adds the permissions for objects with handlers.
 func (p *permissions) ofHandledObjects() {
 	for _, h := range p.registry.All() {
 		group := h.Family.Group()
@@ -69,8 +69,8 @@ func (p *permissions) reviewed() []string {
 	return keys
 }
 
-// addEvents adds the Kubernetes events about objects. Events about objects of no namespace are in that of
-// the operator.
+// addEvents adds the permissions for Kubernetes events about objects. Events about cluster-scoped objects are in the
+// operator's namespace.
 func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
 	if group == handlers.Indexing {
 		return
@@ -93,7 +93,7 @@ func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
 	}
 }
 
-// ofRequests adds the requests that handlers make by themselves.
+// ofRequests adds the permissions for the handlers' own requests.
 func (p *permissions) ofRequests() {
 	for _, h := range p.registry.All() {
 		for _, use := range h.Uses {
@@ -110,7 +110,7 @@ func (p *permissions) ofRequests() {
 	}
 }
 
-// scope returns where objects are accessed that belong to a namespace, or to none.
+// scope returns the scope of the permissions for namespaced or cluster-scoped objects.
 func (p *permissions) scope(namespaced bool) inspect.PermissionScope {
 	if !namespaced || p.namespaces.ClusterWide() || !p.namespaces.AllNamed() {
 		return inspect.ScopeCluster
@@ -118,8 +118,8 @@ func (p *permissions) scope(namespaced bool) inspect.PermissionScope {
 	return inspect.ScopeServed
 }
 
-// resolve returns the resources of a selector. One that matches several although it is meant for one, or
-// none, is noted.
+// resolve returns the resources of a selector. It records a selector that matches no resource, or several where one is
+// expected.
 func (p *permissions) resolve(h *handlers.Handler, s resources.Selector) []resources.Resource {
 	if s.Name == resources.Everything {
 		return []resources.Resource{p.everything(s)}
@@ -151,7 +151,7 @@ func (p *permissions) resolve(h *handlers.Handler, s resources.Selector) []resou
 	return []resources.Resource{res}
 }
 
-// everything returns what stands for all resources of a selector.
+// everything returns a resource that stands for all resources of a selector.
 func (p *permissions) everything(s resources.Selector) resources.Resource {
 	group := s.Group
 	if group == "" && !s.Core {
@@ -171,7 +171,7 @@ func (p *permissions) note(h *handlers.Handler, s resources.Selector, reason ins
 	}
 }
 
-// has reports whether the operator itself needs a verb of a permission already.
+// has reports whether the operator itself already needs a verb of a permission.
 func (p *permissions) has(wanted inspect.Permission, verb string) bool {
 	return slices.ContainsFunc(p.list, func(o inspect.Permission) bool {
 		return o.Purpose != requestsOfHandlers && len(o.Names) == 0 && (o.Scope == wanted.Scope || o.Scope == inspect.ScopeCluster) &&
@@ -179,7 +179,8 @@ func (p *permissions) has(wanted inspect.Permission, verb string) bool {
 	})
 }
 
-// add adds a permission to those for the same purpose. The handler is that which needs it, or nil.
+// add adds a permission, and merges it with an earlier one for the same purpose. The handler needs the permission; it is
+// nil if the operator itself does.
 func (p *permissions) add(wanted inspect.Permission, h *handlers.Handler) {
 	if len(wanted.Verbs) == 0 {
 		return
@@ -204,5 +205,5 @@ func (p *permissions) add(wanted inspect.Permission, h *handlers.Handler) {
 	}
 }
 
-// named returns the id of a handler with its place in the code.
+// named returns the id of a handler with its position in the code.
 func named(h *handlers.Handler) string { return h.ID + " (" + h.ShortSource() + ")" }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// ofFramework adds what the operator does for itself, and describes it.
+// ofFramework adds the permissions for the operator's own work, and describes this work.
 func (p *permissions) ofFramework(d *inspect.Description) {
 	p.ofDiscovery()
 	d.Peering = p.ofPeering()
@@ -19,7 +19,7 @@ func (p *permissions) ofFramework(d *inspect.Description) {
 	d.Webhooks = p.ofWebhooks()
 }
 
-// ofDiscovery adds what the operator needs to notice new resources and namespaces.
+// ofDiscovery adds the permissions to watch for new resources and namespaces.
 func (p *permissions) ofDiscovery() {
 	clusterWide := p.namespaces.ClusterWide()
 	if !clusterWide && p.namespaces.AllNamed() {
@@ -44,8 +44,8 @@ func (p *permissions) ofDiscovery() {
 	}, nil)
 }
 
-// ofPeering adds what [peers.Peerings] does, if the cluster has the resource of peering objects, or must have it. It
-// returns the name of the objects.
+// ofPeering adds the permissions for peering, if the cluster has the resource of peering objects, or peering is
+// mandatory. It returns the name of the objects.
 func (p *permissions) ofPeering() string {
 	settings := &p.settings.Peering
 	if !settings.TakesPart() {
@@ -66,7 +66,7 @@ func (p *permissions) ofPeering() string {
 	return settings.Name
 }
 
-// ofPeeringObjects adds the permissions of a [peers.peeringObject] of the resource.
+// ofPeeringObjects adds the permissions for peering objects of the resource.
 func (p *permissions) ofPeeringObjects(res *resources.Resource, scope inspect.PermissionScope) {
 	p.add(inspect.Permission{
 		Group: res.Group, Resource: res.Plural, Verbs: []string{"list", "watch"}, Scope: scope,
@@ -82,7 +82,7 @@ func (p *permissions) ofPeeringObjects(res *resources.Resource, scope inspect.Pe
 	}, nil)
 }
 
-// ofReplicas adds what the replicas of the operator do with their leases. It returns the leases.
+// ofReplicas adds the permissions for the leases of the operator's replicas. It returns the leases.
 func (p *permissions) ofReplicas() inspect.Leases {
 	count := p.settings.Selection.Division.Shards
 	if count == 0 && !p.settings.LeaderElection {
@@ -101,14 +101,15 @@ func (p *permissions) ofReplicas() inspect.Leases {
 	if count > 0 {
 		add("the operator itself: to divide the objects among its replicas", nil, "list", "create", "update", "delete")
 	} else {
-		// A creation has no name that a rule could restrict.
+		// RBAC cannot restrict the names of created objects.
 		add("the operator itself: to begin the election of the replica that acts", nil, "create")
 		add("the operator itself: to elect the replica that acts", []string{lease.Name}, "get", "update")
 	}
 	return inspect.Leases{Name: lease.Name, Namespace: lease.Namespace, Shards: count}
 }
 
-// ofWebhooks adds what [reviews.webhooks] does. It returns the name of the configurations; empty if there are none.
+// ofWebhooks adds the permissions for webhook configurations. It returns the name of the configurations; empty if there
+// are none.
 func (p *permissions) ofWebhooks() string {
 	settings := &p.settings.Admission
 	if settings.Managed == "" {
@@ -132,7 +133,7 @@ func (p *permissions) ofWebhooks() string {
 	return name
 }
 
-// addConfiguration adds what a handler's webhook needs in the configuration of its family.
+// addConfiguration adds the permission of a handler's webhook for the configuration of its family.
 func (p *permissions) addConfiguration(h *handlers.Handler, family handlers.Family, names []string, verb string) {
 	purpose := "webhooks, in their configuration"
 	if len(names) == 0 {

@@ -14,26 +14,27 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// refusals are the requests that the API server refuses because permissions are missing. It is safe for concurrent use.
+// refusals tracks the requests that the API server refuses because permissions are missing. It is safe for concurrent
+// use.
 type refusals struct {
 	deps *core.Deps
-	some atomic.Bool // whether there are any, so that other requests cost next to nothing
+	some atomic.Bool // set if there are refusals; otherwise, successful requests need no lock
 
 	mu     sync.Mutex
 	open   map[refusal]inspect.Alarm
 	logged map[refusal]bool
 }
 
-// refusal identifies a permission.
+// refusal identifies a missing permission.
 type refusal struct{ verb, resource, namespace string }
 
-// dispensable are the resources that the operator can do without, and tells what it does instead.
+// dispensable are resources that the operator can work without. It logs the fallback elsewhere.
 var dispensable = []string{
 	"customresourcedefinitions", "namespaces", "clusterkopfpeerings", "kopfpeerings", "events",
 	"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
 }
 
-// observe looks at a request.
+// observe raises an alarm for a refused request, and ends the alarm when the request succeeds.
 func (r *refusals) observe(call kube.Call) {
 	refused := call.Status == http.StatusForbidden && call.Resource != nil && observe.IsRefused(call)
 	if !refused && (!r.some.Load() || call.Status/100 != 2 || call.Resource == nil) {

@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// exitAfterTimeout calls exit if the process is still running a timeout after the context has ended,
-// e.g. because of a handler that does not return. The timeout is looked up when the context ends, since
-// startup handlers may change it. There is none if it is not positive.
+// exitAfterTimeout calls exit if the process is still running when the timeout after the end of the context is over, for
+// example because of a handler that does not return. It reads the timeout when the context ends, because startup
+// handlers may change it. A timeout of zero or less disables it.
 func exitAfterTimeout(ctx context.Context, timeout func() time.Duration, exit func()) {
 	if exit == nil {
 		return
@@ -26,11 +26,10 @@ func exitAfterTimeout(ctx context.Context, timeout func() time.Duration, exit fu
 	})
 }
 
-// stopAllDaemons stops the daemons and timers of all objects. A daemon is abandoned if it runs longer
-// than the exit timeout plus its own cancellation backoff and timeout. No daemon may be started from
-// then on.
+// stopAllDaemons stops the daemons and timers of all objects, and waits for them. It abandons a daemon that runs longer
+// than the exit timeout plus its own cancellation backoff and timeout. No daemon may be started afterwards.
 func stopAllDaemons(d *core.Deps, memories *memory.Memories, detached *memory.DetachedDaemons) {
-	// The order matters: daemons move from the memories to the detached ones.
+	// The order matters, because daemons move from the memories to the detached groups.
 	var groups []*daemons.Group
 	for _, m := range memories.All() {
 		if group := m.Group.Load(); group != nil {
@@ -56,8 +55,7 @@ func stopAllDaemons(d *core.Deps, memories *memory.Memories, detached *memory.De
 	wg.Wait()
 }
 
-// cancellationTime returns the longest sum of the cancellation backoff and timeout of the daemons of
-// an object.
+// cancellationTime returns the longest sum of the cancellation backoff and timeout of an object's daemons.
 func cancellationTime(group *daemons.Group) time.Duration {
 	var longest time.Duration
 	for _, task := range group.Tasks() {
