@@ -107,7 +107,7 @@ func TestActivities_RetryLimits(t *testing.T) {
 		fails error
 		calls int
 		took  time.Duration
-		want  error // nil if it is regarded as a success
+		want  error // nil if the outcome counts as a success
 	}{
 		"retries":   {func(h *handlers.Handler) { h.Retries = new(3) }, errBoom, 3, 2 * time.Minute, handlers.ErrAttempts},
 		"timeout":   {func(h *handlers.Handler) { h.Timeout = new(100 * time.Second) }, errBoom, 2, time.Minute, handlers.ErrTimeout},
@@ -217,7 +217,7 @@ func TestCleanup_HandlersHaveOwnTimeouts(t *testing.T) {
 		o, _ := newTestOperator(t, registry)
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		o.deps.Background = stopped // all else has stopped
+		o.deps.Background = stopped // all other work has stopped
 		if err := o.cleanup(); !errors.Is(err, handlers.ErrTimeout) || time.Since(began) != 5*time.Second || !done {
 			t.Error(err, time.Since(began), done)
 		}

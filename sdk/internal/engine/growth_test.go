@@ -73,7 +73,7 @@ func TestGrowth_AlarmEndsWithTheGrowth(t *testing.T) {
 	}
 }
 
-// A real leak of goroutines in a process that is measured.
+// The test leaks real goroutines in its own process.
 func TestGrowth_FindsRealLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ms memory.Memories

@@ -28,7 +28,7 @@ func healthOf(ctx context.Context, o *operator) *health {
 func TestHealth_ResultsReusedForTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := &handlers.Registry{}
-		var calls int // one probe at a time
+		var calls int // probes run one at a time, so this needs no lock
 		registry.Add(handlerOf(handlers.Probe, "count", func(context.Context, int) (any, error) {
 			time.Sleep(time.Second)
 			calls++

@@ -34,7 +34,7 @@ func TestRefusals_OneAlarmForEachPermission(t *testing.T) {
 	}
 	call(pods, "a", 403, refused)
 	call(pods, "a", 403, refused)
-	call(pods, "b", 200, "") // permitted elsewhere
+	call(pods, "b", 200, "") // permitted in another namespace, so the alarm stays
 	call(pods, "a", 409, "conflict")
 	call(pods, "a", 200, "")
 	call(pods, "a", 200, "")

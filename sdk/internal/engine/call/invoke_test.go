@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// endedAttempts is a subscriber that keeps the ends of attempts.
+// endedAttempts is a subscriber that collects the AttemptEnded events.
 type endedAttempts struct{ all []observe.AttemptEnded }
 
 func (*endedAttempts) Kinds() []observe.Kind { return []observe.Kind{observe.KindAttemptEnded} }

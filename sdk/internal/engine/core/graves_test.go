@@ -11,8 +11,8 @@ import (
 
 func TestGraves_LateEventsAreOfVersionsBeforeTheDeletion(t *testing.T) {
 	for name, test := range map[string]struct {
-		gone     string // the version of the cluster
-		event    string // the type
+		gone     string // resourceVersion of the cluster at the deletion
+		event    string // type of the event
 		version  string
 		listed   bool
 		complete uint64
@@ -55,7 +55,7 @@ func TestGraves_NewestAreRemembered(t *testing.T) {
 	var g graves
 	for i := range maxGraves + 1 {
 		g.Bury("pods", fmt.Sprint("uid", i), "7")
-		g.Bury("pods", fmt.Sprint("uid", i), "5") // whatever proves it again
+		g.Bury("pods", fmt.Sprint("uid", i), "5") // another proof of the same deletion
 	}
 	g.Bury("pods", "", "7")
 	late := func(uid string) bool {

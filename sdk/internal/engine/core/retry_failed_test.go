@@ -29,7 +29,7 @@ func TestRetries_QueuedObjectGetsTheHandlersOfLaterRequests(t *testing.T) {
 				done <- job.Handler
 				return nil
 			})
-			for i := range maxRetries { // which keep all workers busy
+			for i := range maxRetries { // jobs that keep all workers busy
 				r.Add(RetryJob{Key: queue.Key{Object: fmt.Sprint(i)}})
 			}
 			for _, handler := range test.requested {

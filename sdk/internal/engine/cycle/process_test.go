@@ -39,7 +39,7 @@ func TestProcessor_LateEventMakesNoMemory(t *testing.T) {
 	old := object.Stub("v1", "Pod", "ns", "x", "uid", "6")
 	key := queue.KeyOf("pods", old)
 	p.deps.Graves.Bury("pods", "uid", "7")
-	// As a daemon requeues its object that ends at the same time as the object is forgotten.
+	// A daemon that ends while its object is forgotten requeues the object like this.
 	if next := p.Process(t.Context(), &queue.Batch{Key: key, Newest: watch.Event{Type: watch.Modified, Object: old}}); next != nil {
 		t.Errorf("next is %v", next)
 	}

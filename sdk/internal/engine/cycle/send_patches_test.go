@@ -65,11 +65,10 @@ func TestWithGrace_HasNoLimitWhileParentLasts(t *testing.T) {
 	})
 }
 
-// patchServer is an API server that has one object, and answers PATCH requests with the given
-// statuses, in turn.
+// patchServer is an API server with one object. It answers PATCH requests with the given statuses, one after the other.
 type patchServer struct {
 	t        *testing.T
-	uid      string // of the object in the list
+	uid      string // UID of the object in the list
 	statuses []int
 	requests []string
 	bodies   []string
@@ -97,8 +96,7 @@ func (s *patchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","code":%d}`, status)
 }
 
-// newPatchCycle returns a cycle of the server's object that has something of a handler and
-// something of the operator to be sent.
+// newPatchCycle returns a cycle of the server's object with unsent changes by a handler and by the operator.
 func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 	t.Helper()
 	api := httptest.NewServer(s)
@@ -122,7 +120,7 @@ func newPatchCycle(t *testing.T, s *patchServer) *cycle {
 	return c
 }
 
-// sendHeld sends what is held, as the next cycle does.
+// sendHeld sends the held changes, as the next cycle does.
 func sendHeld(c *cycle) error {
 	return c.sendOutbox(context.Background(), false)
 }
@@ -317,5 +315,5 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 	}
 }
 
-// own is the path of an annotation.
+// own returns the path of an annotation.
 func own(name string) object.Path { return object.Path{"metadata", "annotations", name} }

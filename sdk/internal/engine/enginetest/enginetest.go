@@ -1,4 +1,4 @@
-// Package enginetest has helpers for the tests of several packages of the engine.
+// Package enginetest has test helpers for the packages of the engine.
 package enginetest
 
 import (

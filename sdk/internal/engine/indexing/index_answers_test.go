@@ -11,7 +11,7 @@ func TestIndexedAnswers_KnowOlderEvents(t *testing.T) {
 	for name, test := range map[string]struct {
 		event watch.Event
 		known bool
-		next  bool // the event of version 7 after it is known
+		next  bool // an event of version 7 is known afterwards
 	}{
 		"older":                 {watch.Event{Type: watch.Modified, Object: numbered("6")}, true, true},
 		"the same":              {watch.Event{Type: watch.Modified, Object: numbered("7")}, true, false},

@@ -71,7 +71,7 @@ func TestIndexRetry_LimitsCountFromFirstFailure(t *testing.T) {
 	tests := map[string]struct {
 		handler handlers.Handler
 		err     error
-		want    string // the calls, with their runtimes
+		want    string // calls with their runtimes
 		log     string
 	}{
 		"backoff defaults to a minute": {
@@ -120,7 +120,7 @@ func TestIndexRetry_LimitsCountFromFirstFailure(t *testing.T) {
 				if got := strings.Join(calls, ", "); got != tt.want || !strings.Contains(log.String(), tt.log) {
 					t.Errorf("called %s; want %s\n%s", got, tt.want, log)
 				}
-				// The failures do not apply to another object of the same name.
+				// The failures do not apply to a successor with the same name.
 				x.Handle(enginetest.Pod(watch.Deleted, "a", "3"))
 				x.Handle(enginetest.Pod(watch.Added, "a", "1"))
 				if index.Len() != 1 || len(x.failures) != 0 {
@@ -178,7 +178,7 @@ func TestIndexRetry_NoneForObjectThatStoppedMatching(t *testing.T) {
 			ID: "x",
 			When: func(context.Context, *handlers.Cause) bool {
 				looks++
-				return matches || looks > 100 // or it would loop forever
+				return matches || looks > 100 // the limit prevents an endless loop
 			},
 			Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 				if call.Retry == 0 {

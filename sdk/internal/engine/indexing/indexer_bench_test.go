@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// BenchmarkIndexer indexes objects as the stream does, with a handler that decodes each. Its metrics are
-// per object.
+// BenchmarkIndexer indexes objects as the stream does, with a handler that decodes each object. Its metrics are per
+// object.
 func BenchmarkIndexer(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -26,7 +26,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// indexerOf returns an indexer of pods with indexing functions by the IDs of their indices.
+// indexerOf returns an indexer of pods with indexing functions by the ids of their indices.
 func indexerOf(t testing.TB, log *bytes.Buffer, hs ...*handlers.Handler) (*Indexer, *index.Index[string, string]) {
 	t.Helper()
 	registry := &handlers.Registry{}
@@ -98,7 +98,7 @@ func TestIndexer_ResultAfterEndOfStreamIsDiscarded(t *testing.T) {
 	}})
 	x.Start(ctx, x.Resource)
 	x.Handle(enginetest.Pod(watch.Listed, "a", "1"))
-	x.Handle(enginetest.Pod(watch.Listed, "b", "1")) // as there may be many more in a listing
+	x.Handle(enginetest.Pod(watch.Listed, "b", "1")) // a listing may contain many more objects
 	if pairs := index.Pairs(); len(pairs) > 0 || calls != 1 {
 		t.Errorf("values %v after %d calls", pairs, calls)
 	}
@@ -179,7 +179,7 @@ func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
 			t.Errorf("shown before the worker has processed it: %+v", objects)
 		}
 
-		// As the worker does:
+		// The worker does the same:
 		for _, m := range x.memories.All() {
 			subject := d.Subject(m.Identity, &enginetest.Pods, event.Object)
 			observe.Tell(d.Sink, observe.Planned{Subject: subject, Handlers: x.Resource.Handlers, At: d.Now()})

@@ -13,7 +13,7 @@ func TestClusterReader_ServesNewestEvents(t *testing.T) {
 	var events []map[string]any
 	for i := range maxEvents + 10 {
 		event := map[string]any{"reason": fmt.Sprint(i), "metadata": map[string]any{"creationTimestamp": stamp(i)}}
-		// The time when an event was made first says nothing if it was seen again.
+		// The time of the first event does not matter if the event was seen again.
 		switch i % 4 {
 		case 0:
 			event["metadata"] = map[string]any{"creationTimestamp": stamp(-1)}

@@ -7,7 +7,7 @@ func TestLastHandledWatch_ReportsStatesThatOthersStored(t *testing.T) {
 		hash       uint64
 		term       int64
 		unfinished bool
-		stored     bool // this process stores a state afterwards
+		stored     bool // this process stores a state after the read
 		foreign    bool
 	}
 	for name, steps := range map[string][]step{

@@ -38,8 +38,8 @@ func TestLedger_Takes(t *testing.T) {
 		batch       queue.Batch
 		due         bool
 		want        News
-		version     string // the version to handle; empty if it must be read
-		left        string // the version taken then
+		version     string // version to handle; empty if it must be read
+		left        string // taken version afterwards
 	}{
 		"a first event":                         {"", "", time.Time{}, event("5"), false, NewsNewer, "5", "5"},
 		"a newer event":                         {"5", "", time.Time{}, event("6"), false, NewsNewer, "6", "6"},

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMemos_PassToMemoryOfHandledObject(t *testing.T) {
-	for _, served := range []string{"", "ns"} { // the cluster, or a namespace
+	for _, served := range []string{"", "ns"} { // scopes: the cluster, and a namespace
 		all, fresh := &Memories{}, func() any { return new([3]uintptr) }
 		scope := resources.Scope{Resource: "a", Namespace: served}
 		memo := all.Memo(scope, "1", fresh)

@@ -26,7 +26,7 @@ func TestRetryRequest_FollowsOneThatIsNotCarriedOut(t *testing.T) {
 	if pending.Calls("a") || pending.Restarts("a") || !pending.Calls("b") || !pending.Means("a") {
 		t.Error("a is to be called once")
 	}
-	c := NewRetryRequest("a") // while a and b are called
+	c := NewRetryRequest("a") // requested while the handlers of a and b are called
 	m.RetryNow(c)
 	m.TakeRetry(pending)
 	select {

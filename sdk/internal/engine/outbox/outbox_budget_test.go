@@ -15,7 +15,7 @@ import (
 
 func annotation(key string) object.Path { return object.Path{"metadata", "annotations", key} }
 
-// fullObject is an object with so many bytes of annotations left, and what is done to it.
+// fullObject is an object with little room for annotations, and the state of fitting a patch to it.
 type fullObject struct {
 	tree            map[string]any
 	patch, ownPatch *patch.Patch

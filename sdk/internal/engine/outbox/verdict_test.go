@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// The numbers say from which refusal on an answer drops a part.
+// The numbers are the refusals from which an answer drops a part.
 func TestVerdict_ByAnswerPartAndRefusals(t *testing.T) {
 	const never, patient = -1, MaxConflicts
 	for _, test := range []struct {

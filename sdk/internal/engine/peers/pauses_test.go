@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// operatorStates collects what is told about the operator.
+// operatorStates collects the emitted states of the operator.
 type operatorStates []observe.OperatorChanged
 
 func (*operatorStates) Kinds() []observe.Kind { return []observe.Kind{observe.KindOperatorChanged} }

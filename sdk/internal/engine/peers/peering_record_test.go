@@ -18,14 +18,14 @@ import (
 
 var peeringNoon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
-// replicaRecord returns the record of a replica that has joined at a time and has written the record then.
+// replicaRecord returns the record of a replica that joined and last wrote the record at the given time.
 func replicaRecord(joined time.Time) *ownRecord {
 	r := &ownRecord{identity: "app/lease", joined: joined, lifetime: time.Minute}
 	r.wrote(joined)
 	return r
 }
 
-// statusWith returns the status of a peering object that has a peer; none if it is nil.
+// statusWith returns the status of a peering object with a peer; a nil peer adds no record.
 func statusWith(p *peering.Peer) map[string]any {
 	if p == nil {
 		return map[string]any{}

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// holder is an operator with a record that counts for a minute.
+// holder is an operator with a record that is valid for a minute.
 type holder struct {
 	*tenure
 	mu    sync.Mutex
@@ -43,18 +43,18 @@ func (h *holder) locked(do func()) {
 	do()
 }
 
-// renewed is the response to a keep-alive that was sent at a time.
+// renewed applies the response to a keep-alive that was sent at the given time.
 func (h *holder) renewed(sent time.Time) {
 	h.locked(func() { h.renew(sent, func() { h.locked(h.check) }) })
 }
 
-// looked decides by the response to a request that was sent at a time.
+// looked decides by the response to a request that was sent at the given time.
 func (h *holder) looked(sent time.Time) (fresh bool) {
 	h.locked(func() { fresh = h.resume(sent) })
 	return fresh
 }
 
-// work returns the context of work on an object that begins now.
+// work returns the context for work on an object that starts now.
 func (h *holder) work(t *testing.T) context.Context {
 	return h.d.EnterTerm(t.Context(), nil, nil)
 }
@@ -117,7 +117,7 @@ func TestTenure_AnswerFromBeforeFreezeProvesNothing(t *testing.T) {
 		h.renewed(time.Now())
 		time.Sleep(40 * time.Second)
 		sent := time.Now()
-		time.Sleep(time.Minute) // the process stands still, and the answer waits in the socket
+		time.Sleep(time.Minute) // the process is suspended, and the response waits in the socket
 		h.renewed(sent)
 		if h.looked(sent) {
 			t.Error("the answer counts")
@@ -163,7 +163,7 @@ func TestTenure_NoRecordHasNoDeadline(t *testing.T) {
 		}
 		h.renewed(time.Now())
 		ctx := h.work(t)
-		h.locked(h.vacate) // the peering object is deleted
+		h.locked(h.vacate) // the peering object was deleted
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if err := fence.MayBegin(ctx); err != nil || h.d.State.Paused.Load() {
@@ -172,7 +172,7 @@ func TestTenure_NoRecordHasNoDeadline(t *testing.T) {
 		h.renewed(time.Now())
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		h.locked(h.vacate) // deleted while others may act
+		h.locked(h.vacate) // deleted while other operators may act
 		if err := fence.MayBegin(h.work(t)); !errors.Is(err, fence.ErrLapsed) {
 			t.Errorf("it was deleted after the record had expired, and may exist again: %v", err)
 		}

@@ -118,7 +118,7 @@ func (f *fate) record(one *step, byID map[string]handlers.Outcome) Record {
 	return r
 }
 
-// handle takes a cycle in which all handlers that are due succeed.
+// handle runs a cycle in which all due handlers succeed.
 func (f *fate) handle(event string) {
 	f.t.Helper()
 	one := f.plan(event, nil)

@@ -10,14 +10,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// wholeEssence is a user's storage that regards all annotations as a part of the essence.
+// wholeEssence is a custom storage that includes all annotations in the essence.
 type wholeEssence struct{ state.DiffBaseStorage }
 
 func (wholeEssence) Essence(tree map[string]any, _ []object.Path) map[string]any {
 	return object.Without(tree, object.Path{"metadata", "resourceVersion"})
 }
 
-// elsewhere is a user's storage that keeps progress outside of the object.
+// elsewhere is a custom storage that keeps progress outside of the object.
 type elsewhere struct{ state.ProgressStorage }
 
 func (elsewhere) Clear(essence map[string]any) map[string]any { return essence }

@@ -25,7 +25,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
-// narrow is a handler's type that leaves out most of an object.
+// narrow is a handler that decodes only a small part of the object.
 func narrow(call *handlers.Call) error {
 	var v struct{ Spec struct{ A int } }
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(call.Cause.Object.Raw, &v); err != nil {
@@ -37,8 +37,8 @@ func narrow(call *handlers.Call) error {
 	return nil
 }
 
-// crowd sends reviews of a size at the same time, whose objects are lists of empty maps, to a webhook server. It returns the
-// most bytes of the heap that were in use meanwhile, beyond those before.
+// crowd sends concurrent reviews of a size to a webhook server. Their objects are lists of empty maps. It returns the
+// peak growth of the used heap in bytes.
 func crowd(t testing.TB, r *Reviews, reviews, size int) (most int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -122,7 +122,7 @@ func heapInUse() int64 {
 	return int64(m.HeapInuse)
 }
 
-// Decoded, the objects would take 22 times as much memory as their text.
+// Decoded, the objects would need 22 times the memory of their JSON.
 func TestReviews_LargeObjectsStayText(t *testing.T) {
 	check := doing("check", func(_ context.Context, call *handlers.Call) error { return narrow(call) })
 	const count, size = 16, 160 << 10
@@ -133,7 +133,7 @@ func TestReviews_LargeObjectsStayText(t *testing.T) {
 	}
 }
 
-// BenchmarkReviews_Huge reports the memory that 16 reviews of 8 MiB take at the same time.
+// BenchmarkReviews_Huge reports the memory for 16 concurrent reviews of 8 MiB.
 func BenchmarkReviews_Huge(b *testing.B) {
 	var most int64
 	for b.Loop() {

@@ -59,8 +59,8 @@ func TestReviews_HeadersHaveTheHost(t *testing.T) {
 	}
 }
 
-// TestReviews_IgnoredFailuresAdmit has each way in which a handler can fail: with ignored failures, the request is
-// admitted with a warning, as if there were no such handler; otherwise, it is denied with the code.
+// TestReviews_IgnoredFailuresAdmit covers each way in which a handler can fail. With ignored failures, the request is
+// admitted with a warning, as if the handler did not exist; otherwise, it is denied with the code.
 func TestReviews_IgnoredFailuresAdmit(t *testing.T) {
 	fails := func(err error) func(context.Context, *handlers.Call) error {
 		return func(context.Context, *handlers.Call) error { return err }
@@ -118,7 +118,7 @@ func TestReviews_IgnoredFailuresAdmit(t *testing.T) {
 	}
 }
 
-// An object under review may not be validated yet, so that its labels can be anything. Kopf compares them as they are.
+// An object under review may not be validated yet, so its labels can have any type. Kopf compares them unchanged.
 func TestReviews_LabelsThatAreNoStringsAreComparedAsTheyAre(t *testing.T) {
 	five := handlers.EqualStringCriterion("5")
 	isFive := func(want any) handlers.Criterion {

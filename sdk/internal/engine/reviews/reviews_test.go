@@ -260,7 +260,7 @@ func TestReviews_MemosAreThoseOfRememberedObjects(t *testing.T) {
 	}
 }
 
-// told keeps the reviews that the sink is told of.
+// told collects the emitted reviews.
 type told struct{ reviews []observe.ReviewEnded }
 
 func (*told) Kinds() []observe.Kind { return []observe.Kind{observe.KindReviewEnded} }

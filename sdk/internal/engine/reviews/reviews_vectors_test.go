@@ -57,7 +57,7 @@ func (c *calledIDs) take() []string {
 	return ids
 }
 
-// recordedRegistry returns the handlers with which reviews were recorded.
+// recordedRegistry returns the handlers with which the reviews were recorded.
 func recordedRegistry(called *calledIDs) *handlers.Registry {
 	r := &handlers.Registry{}
 	add := func(id string, family handlers.Family, h handlers.Handler, act func(*handlers.Call) error) {
@@ -157,7 +157,7 @@ func TestVectors_Reviews(t *testing.T) {
 	})
 }
 
-// compare compares a response. Patches are compared by what they make of the object.
+// compare compares a response with the recorded one. Patches are equal if they produce the same object.
 func (v *recordedReview) compare(body []byte) error {
 	got := *v
 	got.Response.Response = nil
@@ -219,7 +219,7 @@ func (v *recordedReview) compare(body []byte) error {
 	return nil
 }
 
-// normalize makes all numbers of the response floats.
+// normalize converts all numbers of the response to floats.
 func normalize(response map[string]any) {
 	if status, ok := response["status"].(map[string]any); ok {
 		if code, ok := status["code"].(int64); ok {

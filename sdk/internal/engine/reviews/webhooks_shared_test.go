@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// sharing is operators that share a configuration, each with a validating handler of its own name.
+// sharing are operators that share a configuration. Each has a validating handler with its own name.
 type sharing struct {
 	*configurations
 	t   *testing.T
@@ -46,7 +46,7 @@ func (s *sharing) write(all ...*webhooks) {
 	}
 }
 
-// want checks which webhooks there are.
+// want checks the webhooks in the configuration.
 func (s *sharing) want(when string, ids ...string) {
 	s.t.Helper()
 	names := []string{}
@@ -153,7 +153,7 @@ func TestWebhooks_RestartedProcessContinuesItsClaim(t *testing.T) {
 	s := newSharing(t)
 	old, young := s.operator("old"), s.operator("young")
 	s.write(old, young)
-	s.write(s.operator("old")) // it was killed
+	s.write(s.operator("old")) // the old process was killed
 	s.want("the old one is back", "young")
 }
 
@@ -162,9 +162,9 @@ func TestWebhooks_RegistrationWhileAnotherLeavesIsKept(t *testing.T) {
 	old, young := s.operator("old"), s.operator("young")
 	s.write(old)
 	looks := 0
-	s.refuse = func(method, path string) int { // is called before the request
+	s.refuse = func(method, path string) int { // called before each request
 		if method == http.MethodPatch && path == validatingPath {
-			if looks++; looks == 2 { // after the look, and before the removal
+			if looks++; looks == 2 { // after the read, and before the removal
 				s.refuse = nil
 				s.mu.Unlock()
 				s.write(young)

@@ -24,15 +24,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// configurations are an API server that has nothing but configurations of webhooks.
+// configurations is an API server that only has webhook configurations.
 type configurations struct {
 	mu       sync.Mutex
-	objects  map[string]map[string]any // by the path
+	objects  map[string]map[string]any // configurations by their paths
 	requests []string
 	refuse   func(method, path string) int // status of a refusal; 0 for none
 	writes   int
 
-	backoffs []time.Duration // of the client
+	backoffs []time.Duration // backoffs of the client
 }
 
 func (c *configurations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +171,7 @@ func TestWebhooks_CreatedThenPatchedThenStripped(t *testing.T) {
 	}
 	want := []string{
 		"PATCH " + validatingPath, "POST validatingwebhookconfigurations", "PATCH " + mutatingPath, "POST mutatingwebhookconfigurations",
-		"PATCH " + validatingPath, "PATCH " + validatingPath, "PATCH " + mutatingPath, "PATCH " + mutatingPath, // a look, and the webhooks
+		"PATCH " + validatingPath, "PATCH " + validatingPath, "PATCH " + mutatingPath, "PATCH " + mutatingPath, // one read and one write per family
 	}
 	if got := c.take(); !slices.Equal(got, want) {
 		t.Errorf("requests: %q", got)
@@ -252,7 +252,7 @@ func TestWebhooks_TwoOperatorsCreateAtOnce(t *testing.T) {
 	c := &configurations{}
 	first := true
 	c.refuse = func(method, path string) int {
-		if method == http.MethodPatch && first { // the other operator creates it after this
+		if method == http.MethodPatch && first { // the other operator creates the configuration after this request
 			first = false
 			c.objects[path] = map[string]any{"metadata": map[string]any{"name": "a.dev", "resourceVersion": "1"}, "webhooks": []any{}}
 			return http.StatusNotFound

@@ -18,7 +18,7 @@ func TestDiscoveryOutage_IsLoggedOnceAMinute(t *testing.T) {
 		var text bytes.Buffer
 		o := &discoveryOutage{logger: slog.New(slog.NewTextHandler(&text, nil))}
 		count := func(line string) int { return strings.Count(text.String(), line) }
-		o.over() // of nothing
+		o.over() // there is no outage
 		for range 2 {
 			text.Reset()
 			for range 150 {

@@ -43,7 +43,7 @@ func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 	d := NewDiscovery(s.deps, s, nil, n, peers.NewPeerings(s.deps, p, "me", false, s.memories.NewTerm))
 	request := peers.PauseKey{Kind: inspect.PauseRequest}
 	p.Add(request, inspect.Pause{})
-	if _, reason := p.Remove(request); reason != "" { // before the discovery has seen the pause
+	if _, reason := p.Remove(request); reason != "" { // removed before the discovery noticed the pause
 		t.Error(reason)
 	}
 	d.adjustStreams(t.Context())

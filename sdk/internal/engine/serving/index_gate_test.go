@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// redefinition is the stream of pods while their definition changes. Handlers match the pods by name,
-// or by a category that the pods get and lose.
+// redefinition is the stream of pods while their definition changes. Handlers match the pods by name, or by a category
+// that the pods gain and lose.
 type redefinition struct {
 	t         *testing.T
 	streams   *Streams
@@ -26,10 +26,10 @@ type redefinition struct {
 	stream    *stream
 	end       func()
 	processed []string
-	memos     []any // that the handlers and the queue have seen
+	memos     []any // memos that the handlers and the queue received
 }
 
-// redefine starts the stream with handlers; those whose IDs end in "by category" match by category.
+// redefine starts the stream with handlers. Handlers with an id that ends in "by category" match by category.
 func redefine(t *testing.T, hs ...*handlers.Handler) *redefinition {
 	t.Helper()
 	r := &redefinition{t: t, scope: resources.Scope{Resource: enginetest.Pods.Key()}}
@@ -55,7 +55,7 @@ func redefine(t *testing.T, hs ...*handlers.Handler) *redefinition {
 	return r
 }
 
-// start does what the streams do about indexing when the stream of the pods starts.
+// start prepares the indexing as the streams do when the stream of the pods starts.
 func (r *redefinition) start(categories ...string) {
 	res := enginetest.Pods
 	res.Categories = categories
@@ -95,7 +95,7 @@ func (r *redefinition) listed() {
 	}
 }
 
-// sizes returns how many objects are in the indices.
+// sizes returns the number of objects in each index.
 func (r *redefinition) sizes() string {
 	var sizes []string
 	for _, id := range []string{"A", "B by category"} {
@@ -185,7 +185,7 @@ func TestIndexGate_HandlersThatStartToMatchAreCalled(t *testing.T) {
 					t.Fatal("the objects are not listed again")
 				}
 				step(enginetest.Pod(watch.Listed, "a", "1"), "a")
-				// What was handled is remembered, and so it is more than only indexed.
+				// The object was handled and is remembered, so it is not regarded as only indexed.
 				if !r.becomes() {
 					t.Error("the objects are not listed again for the handlers that do not match any more")
 				}

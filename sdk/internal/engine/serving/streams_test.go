@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// testStreams returns streams without a cluster, whose queue is processed by a function.
+// testStreams returns streams without a cluster. The function processes their queue.
 func testStreams(t testing.TB, registry *handlers.Registry, process func(context.Context, *queue.Batch) *queue.Next) *Streams {
 	t.Helper()
 	d := enginetest.BareDeps(t, registry, slog.New(slog.DiscardHandler))
