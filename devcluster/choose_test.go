@@ -21,7 +21,7 @@ func TestChoose_FollowsOptionsAndKnownClusters(t *testing.T) {
 		title    string
 		options  Options
 		known    []Info
-		engine   bool   // whether a Docker engine answers
+		engine   bool   // a Docker engine answers
 		probed   string // the reason; empty if the program has no backend
 		provider string
 		name     string

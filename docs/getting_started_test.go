@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// followed is what the commands of the page run with. The page cannot clone an unreleased
+// followed is the script around the commands of the page. The page cannot clone an unreleased
 // checkout, so git takes the copy that the test has made. kopf dev runs until it gets a signal: here,
 // when the object is handled. The steps in the workbench are keys and are not followed. shows fails
 // unless a file contains an excerpt that the page shows.

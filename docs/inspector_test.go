@@ -58,7 +58,7 @@ func TestInspector_MessageIsExplained(t *testing.T) {
 	}
 }
 
-// source is what the reference takes from the source of package inspect.
+// source has the parts of package inspect's source that the reference uses.
 type source struct {
 	types  map[string]string            // comments
 	fields map[string]map[string]string // comments, by type and field
@@ -120,7 +120,7 @@ type ownedField struct {
 	owner string
 }
 
-// flatten returns the fields of a struct, with those of embedded structs in their place.
+// flatten returns the fields of a struct. Fields of an embedded struct take its place.
 func flatten(typ reflect.Type) []ownedField {
 	var all []ownedField
 	for f := range typ.Fields() {

@@ -86,7 +86,7 @@ func TestState_OfChangesEqualsThatOfAll(t *testing.T) {
 			case 1:
 				objects = append(objects, randomObject(random, next))
 				next++
-			case 2: // another object of the same name, while the former is not gone yet
+			case 2: // another object of the same name, before the first is deleted
 				o := *randomObject(random, next)
 				o.Ref = objects[i].Ref
 				o.UID = fmt.Sprint("new", next)

@@ -216,7 +216,7 @@ func TestServer_SendsIntents(t *testing.T) {
 	}
 }
 
-// TestServer_ToolsAreDocumented holds the tools and their arguments equal to those of the documentation.
+// TestServer_ToolsAreDocumented compares the tools and their arguments with the documentation.
 func TestServer_ToolsAreDocumented(t *testing.T) {
 	session, _ := connect(t, running(), nil)
 	tools, err := session.ListTools(t.Context(), nil)

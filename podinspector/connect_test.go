@@ -26,7 +26,7 @@ type cluster struct {
 	forwards string // the address that all ports lead to
 
 	mu      sync.Mutex
-	objects map[string]any // by their paths
+	objects map[string]any // keyed by path
 	ports   []string       // pod:port of each port-forward
 }
 

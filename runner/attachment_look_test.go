@@ -14,11 +14,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// looks answers what an attachment looks at.
+// looks answers the looks of an attachment.
 type looks struct {
 	answer atomic.Pointer[func(Look) (Looked, error)]
-	slow   chan struct{} // closes when one is asked for that has no answer
-	asked  sync.Once     // closes it: a slow one is asked for again after a while
+	slow   chan struct{} // closed by the first look while there is no answer
+	asked  sync.Once     // closes slow once: the attachment repeats a slow look
 }
 
 func (l *looks) look(ctx context.Context, _ *inspect.Client, what Look) (Looked, error) {
@@ -73,7 +73,7 @@ func TestAttachment_LooksAtOneFacetAtATime(t *testing.T) {
 		t.Errorf("another facet: %v", err)
 	}
 
-	// What was seen stays when it cannot be read any longer.
+	// The last YAML stays when the object can no longer be read.
 	for text, err := range map[string]error{
 		"403 forbidden":    &inspect.UnreadableError{Reason: "403 forbidden"},
 		"an older release": &inspect.UnsupportedError{Path: inspect.EventsPath},

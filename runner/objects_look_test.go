@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// watchedObjects reports one line for each look, and counts how many are looked at.
+// watchedObjects reports one line for each look, and counts the open looks.
 type watchedObjects struct {
 	Objects
 	open atomic.Int32
@@ -20,7 +20,7 @@ func (w *watchedObjects) Watch(ctx context.Context, what Look, report func(Looke
 	defer w.open.Add(-1)
 	report(Looked{Object: what.Object, Facet: what.Facet, Loaded: true, YAML: []string{"name: " + what.Object.Name}})
 	<-ctx.Done()
-	report(Looked{Object: what.Object, Facet: what.Facet, Error: "too late"}) // it must not replace what is looked at by now
+	report(Looked{Object: what.Object, Facet: what.Facet, Error: "too late"}) // it must not replace the current look
 }
 
 func TestLook_OneFacetAtATime(t *testing.T) {

@@ -13,7 +13,7 @@ func TestSuggestFolders_NamesSubfoldersWithRegister(t *testing.T) {
 		files map[string]string
 		dir   string
 		arg   string
-		want  string // of the error; the template if it is empty
+		want  string // the error's text; the template if empty
 	}{
 		"without any files": {
 			map[string]string{"handlers/h.go": handlers("h", "")}, "", ".",

@@ -21,8 +21,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// headlessOptions returns options to run an operator with this body of Register, and a
-// function that returns what it has printed.
+// headlessOptions returns options to run an operator with this body of Register. printed
+// returns the output so far.
 func headlessOptions(t *testing.T, body string) (opts RunOptions, printed func() string) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -192,7 +192,7 @@ func TestRun_UntilSettledEndsByItself(t *testing.T) {
 			opts, printed := headlessOptions(t, test.body)
 			opts.UntilSettled, opts.Timeout = true, timeLimit
 			if name == "too late" {
-				opts.Timeout = 10 * time.Second // the operator has told its state before that
+				opts.Timeout = 10 * time.Second // the operator has published its state before that
 			}
 			opts.Report = filepath.Join(t.TempDir(), "report.xml")
 			opts.Manifests = []string{"x.yaml"}

@@ -13,11 +13,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// fakeWayIn records what a session does with it.
+// fakeWayIn records a session's calls.
 type fakeWayIn struct {
 	mu      sync.Mutex
 	calls   []string
-	errs    []error // of the next calls of Open
+	errs    []error // errors of the next calls of Open
 	changes chan Webhooks
 }
 

@@ -42,7 +42,7 @@ func mark(_ context.Context, c *kopf.Change[kopf.Object]) error {
 }
 `
 
-// printing is the deployed operator, which prints what it handles.
+// printing is the deployed operator, which prints the objects that it handles.
 const printing = `package deployed
 
 import (
@@ -68,7 +68,7 @@ type shared struct {
 	t       *testing.T
 	cluster *kopftest.Cluster
 	peering *kopftest.Object
-	marked  *kopftest.Object // by the operator of kopf dev
+	marked  *kopftest.Object // the object with the marks of kopf dev's operator
 	dir     string
 	env     []string
 	save    func(version int)
@@ -78,7 +78,7 @@ type shared struct {
 
 	dev  *exec.Cmd
 	said func() string
-	pid  int // of the present operator of kopf dev
+	pid  int // process ID of kopf dev's operator
 }
 
 func newShared(t *testing.T) *shared {
@@ -155,7 +155,7 @@ func (s *shared) wait(what string, is func() bool) {
 // kill ends kopf dev and its operator by kill -9, so that neither can leave the peering.
 func (s *shared) kill() {
 	s.t.Helper()
-	// The operator would notice that kopf dev is gone, and leave in order.
+	// If it ran, the operator would notice the death of kopf dev and leave the peering.
 	if err := syscall.Kill(s.pid, syscall.SIGSTOP); err != nil {
 		s.t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func (s *shared) kill() {
 	}
 }
 
-// developers returns the identities in the peering other than that of the deployed operator.
+// developers returns the identities in the peering, except "deployed".
 func (s *shared) developers() []string {
 	s.t.Helper()
 	peers, _ := s.peering.Get().Get("status").(map[string]any)

@@ -60,13 +60,13 @@ func (p *project) replaces(pairs ...string) {
 	writeFile(p.t, p.source, strings.NewReplacer(pairs...).Replace(string(text)), 0o600)
 }
 
-// willEdit says what the user types in the editor when it opens next.
+// willEdit sets the user's next input in the editor.
 func (p *project) willEdit(script string) {
 	p.t.Helper()
 	writeFile(p.t, p.edits, script+"\n", 0o600)
 }
 
-// TestWorkbench_FirstHour does what a new user does in the first hour with an operator: in a terminal, with a real operator
+// TestWorkbench_FirstHour follows a new user's first hour with an operator: in a terminal, with a real operator
 // and a real control plane.
 func TestWorkbench_FirstHour(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestWorkbench_FirstHour(t *testing.T) {
 	term.types("l")
 	term.shows("grown from=1 to=2")
 
-	// It does not compile: the old code goes on, and the Build view shows where.
+	// It does not compile: the old code still runs, and the Build view shows the error's position.
 	p.replaces("c.Logger.Info(\"grown\"", "c.Loger.Info(\"grown\"")
 	term.shows("c.Loger undefined", "the old code keeps running")
 	term.types("8")
@@ -139,7 +139,7 @@ const failsWithoutRoom = `	if _, err := os.Stat(os.Getenv("ROOM")); err != nil {
 	}
 `
 
-// TestWorkbench_StuckFinalizerIsRescued deletes an object whose handler of deletions never succeeds.
+// TestWorkbench_StuckFinalizerIsRescued deletes an object whose delete handler never succeeds.
 func TestWorkbench_StuckFinalizerIsRescued(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)

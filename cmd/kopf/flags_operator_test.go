@@ -58,7 +58,7 @@ func TestOperatorFlags_DescribedAsByOperator(t *testing.T) {
 		t.Fatalf("%d, %s", got, &out)
 	}
 	theirs, ours := flagDescriptions(help), flagDescriptions(out.String())
-	// The tool chooses the tunnel for admission reviews, and tells the operator by these flags.
+	// The tool chooses the tunnel for admission reviews, and passes it to the operator in these flags.
 	isWebhook := func(name, _ string) bool { return strings.HasPrefix(name, "webhook") }
 	maps.DeleteFunc(theirs, isWebhook)
 	maps.DeleteFunc(ours, isWebhook)

@@ -85,7 +85,7 @@ func TestInit_ModuleBuildsWithTypesOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestE2E_InitRunsAndPassesItsTests does what kopf init tells the user to do next.
+// TestE2E_InitRunsAndPassesItsTests follows the next steps that kopf init prints.
 func TestE2E_InitRunsAndPassesItsTests(t *testing.T) {
 	t.Parallel()
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})

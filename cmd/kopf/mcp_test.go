@@ -55,7 +55,7 @@ type assistant struct {
 	session *mcp.ClientSession
 }
 
-// call calls a tool and decodes what it returns. It returns the text of its error.
+// call calls a tool and decodes the result. It returns the text of the tool's error.
 func (a *assistant) call(tool string, arguments map[string]any, answer any) string {
 	a.t.Helper()
 	result, err := a.session.CallTool(a.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
@@ -159,7 +159,7 @@ func TestE2E_MCP(t *testing.T) {
 		t.Errorf("the errors are %+v", broken)
 	}
 
-	// The operator crashes; the session goes on.
+	// The operator crashes; the session still works.
 	edit("kopf.OnCreate(r", "go func() { panic(\"boom\") }()\n\tkopf.OnCreate(r")
 	a.call("rebuild", nil, nil)
 	if s := a.settle(); s.Settled || !strings.Contains(s.Crash, "boom") {

@@ -291,7 +291,7 @@ func TestDevOperator_RecordStaysForNextProcess(t *testing.T) {
 		t.Error("the record stays, though no process takes over")
 	}
 
-	// When kopf dev ends, it removes what is left, whatever the name of the object.
+	// When kopf dev ends, it removes its remaining records, whatever the name of the object.
 	other := createPeering(cluster, "other")
 	for _, o := range []*kopftest.Object{record, other} {
 		o.Patch(map[string]any{"status": map[string]any{"dev": map[string]any{"priority": 666}, "deployed": map[string]any{"priority": 0}}})

@@ -41,7 +41,7 @@ func newTerminal(t *testing.T, o terminalOptions, args ...string) *terminal {
 	term := &terminal{t, filepath.Join(state, "t"), state}
 	term.tmux("-f", "/dev/null", "new-session", "-d", "-s", "w", "-x", "100", "-y", "40", command)
 	t.Cleanup(func() {
-		// The command gets a hangup, and stops what it has started.
+		// The command gets SIGHUP, and stops its child processes.
 		if out, err := exec.Command("tmux", "-S", term.socket, "kill-server").CombinedOutput(); err != nil {
 			t.Logf("tmux did not end: %v: %s", err, out)
 		}

@@ -13,9 +13,9 @@ import (
 func TestUninstallHint_NamesWhatTheOperatorServed(t *testing.T) {
 	for _, test := range []struct {
 		title, context string
-		args           []string // of kopf dev
+		args           []string // arguments of kopf dev
 		want           string
-		words          []string // what kopf uninstall gets
+		words          []string // arguments of kopf uninstall
 	}{
 		{
 			"whole cluster", "staging", []string{"./handlers"},

@@ -82,7 +82,7 @@ func TestE2E_CrashedOperatorBlocksNobody(t *testing.T) {
 	save(false)
 	flag := "--kubeconfig=" + cluster.KubeconfigPath
 	dev, said := startDev(t, dir, env, flag)
-	// reviewed waits until another process than a former one reviews, and returns it. No request fails meanwhile.
+	// reviewed waits until a process other than former reviews, and returns its ID. No request fails meanwhile.
 	reviewed := func(former int) (pid int) {
 		t.Helper()
 		eventuallyWithin(t, 3*time.Minute, "reviewed by another process than "+strconv.Itoa(former), func() bool {
@@ -120,7 +120,7 @@ func TestE2E_CrashedOperatorBlocksNobody(t *testing.T) {
 	expectConfigurations(t, client, 1)
 	eventuallyWithin(t, time.Minute, "ended", func() bool { return syscall.Kill(third, 0) != nil })
 
-	// The next start removes what is left, and reviews again.
+	// The next start removes the remaining configuration, and reviews again.
 	dev, said = startDev(t, dir, env, flag)
 	reviewed(third)
 	if want := "removed ValidatingWebhookConfiguration "; !strings.Contains(said(), want) {

@@ -85,7 +85,7 @@ func moduleOfOperator(t *testing.T) (dir string, env []string, put func(code str
 	return dir, []string{"GOWORK=" + filepath.Join(dir, "go.work"), "GOFLAGS=-mod=readonly", "GOPROXY=off"}, func(code string) { write("op.go", code) }
 }
 
-// startDev starts kopf dev with the operator, and returns what it has printed.
+// startDev starts kopf dev with the operator. said returns the output so far.
 func startDev(t *testing.T, dir string, env []string, args ...string) (cmd *exec.Cmd, said func() string) {
 	t.Helper()
 	cmd, _, _ = command(t, dir, append([]string{"dev", ".", "-A"}, args...)...)
@@ -162,7 +162,7 @@ func TestE2E_ReloadsLoseNoReview(t *testing.T) {
 	total := 0
 	for reload := range reloads {
 		save(reload + 1)
-		// Requests go on until the new code has answered the last ones of them.
+		// Send requests until the new code has answered the last one.
 		for n, done := 0, false; n < perReload || !done; n++ {
 			version, err := create(t.Context(), client)
 			if err != nil || version < reload || version > reload+1 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWorkbench_CreatesObjects creates objects as a person does: from a manifest and like another object, with mistakes.
+// TestWorkbench_CreatesObjects creates objects as a person does: from a manifest and like another object, with errors.
 func TestWorkbench_CreatesObjects(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)

@@ -28,7 +28,7 @@ func TestWorkbench_ActsOnObjects(t *testing.T) {
 	term.types("v")
 	term.shows("✓ normal", "Handler 'create' failed temporarily: the gate is closed")
 
-	// The object is edited: the handler of updates runs.
+	// The object is edited: the update handler runs.
 	term.types("y")
 	term.shows("  size: small", "managedFields: … ")
 	term.types("e")

@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// expectApplicable fails the test unless the API server accepts all manifests of the example, as YAML and as JSON, in a
-// dry run that is strict about unknown fields, and as they are applied.
+// expectApplicable fails the test unless the API server accepts all manifests of the example, as YAML and as JSON, both in
+// a dry run with strict field validation and when they are applied.
 func (e *example) expectApplicable(t *testing.T, served ...string) {
 	t.Helper()
 	o := manifests.Options{Name: "applied", Image: "registry.example.com/applied:v1", Served: served, Operators: []inspect.Description{e.operator}}
@@ -78,8 +78,8 @@ func (e *example) expectApplicable(t *testing.T, served ...string) {
 	}
 }
 
-// TestManifests_ApplicableWithAllFeatures has what the examples have not: a Service, a certificate, replicas, leases in
-// another namespace, and peering.
+// TestManifests_ApplicableWithAllFeatures covers features that the examples do not use: a Service, a certificate,
+// replicas, leases in another namespace, and peering.
 func TestManifests_ApplicableWithAllFeatures(t *testing.T) {
 	t.Parallel()
 	e := newExample(t, openCluster(t), "testdata/everything")

@@ -34,7 +34,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// example is a built example with what it says of itself.
+// example is a built example with its description of itself.
 type example struct {
 	config    *rest.Config
 	folder    string
@@ -86,7 +86,7 @@ func newExample(t *testing.T, config *rest.Config, folder string) *example {
 	return e
 }
 
-// describe asks the example what it needs with some flags.
+// describe runs the example with some flags to get its description.
 func (e *example) describe(t *testing.T, args ...string) {
 	t.Helper()
 	known, err := resources.Served(t.Context(), e.config)
@@ -202,11 +202,11 @@ func (e *example) operate(ctx context.Context, kubeconfig, socket string, output
 			cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 		}
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-		cmd.WaitDelay = patience // what it does at its end counts as well
+		cmd.WaitDelay = patience // its shutdown counts as well
 		cmd.Stdout, cmd.Stderr = output, output
 		err := cmd.Run()
 		if !e.brief || ctx.Err() != nil {
-			return // it was stopped, or has failed, which its output tells
+			return // it was stopped, or its output has the error
 		}
 		fmt.Fprintln(output, "ended:", err)
 		select {
@@ -319,7 +319,7 @@ func (e *example) settle(ctx context.Context, client *inspect.Client, objects []
 	})
 }
 
-// awaitRecords waits until the last-handled configuration of each object says what is in the object.
+// awaitRecords waits until each object's last-handled configuration matches the object.
 func awaitRecords(ctx context.Context, cluster dynamic.Interface, objects []apply.Object) error {
 	return poll(ctx, func() (bool, error) {
 		for _, o := range objects {
@@ -362,7 +362,7 @@ func version(text string) uint64 {
 	return n
 }
 
-// remove deletes an object and waits until it is gone.
+// remove deletes an object and waits until the API server does not have it.
 func remove(ctx context.Context, client dynamic.Interface, o apply.Object) error {
 	objects := client.Resource(o.Resource).Namespace(o.Namespace)
 	return poll(ctx, func() (bool, error) {

@@ -105,7 +105,7 @@ func TestExamples_AllAreTried(t *testing.T) {
 }
 
 // TestExamples_NeedEachRule runs each example under its generated roles: with all rules, nothing is denied;
-// without any one of them, the proxy tells of that rule.
+// without any one rule, the proxy reports the denied rule.
 func TestExamples_NeedEachRule(t *testing.T) {
 	// The examples of a cluster share a resource, and most of their time is waiting: each half has a cluster.
 	for half := range slices.Chunk(cases, (len(cases)+1)/2) {
@@ -154,7 +154,7 @@ func openCluster(t *testing.T) *rest.Config {
 	return config
 }
 
-// features are what operators do only when they are told to, with the API groups whose rules are for that.
+// features are the operators' optional features, with their flags and the API group of their rules.
 var features = []struct {
 	title, group string
 	args         []string
@@ -166,7 +166,7 @@ var features = []struct {
 }
 
 // TestFeatures_NeedEachVerb runs an operator with each feature: with all rules, nothing is denied; without any
-// verb of the rules for the feature, the proxy tells of it.
+// verb of the rules for the feature, the proxy reports the denied verb.
 func TestFeatures_NeedEachVerb(t *testing.T) {
 	t.Parallel()
 	cluster := openCluster(t)

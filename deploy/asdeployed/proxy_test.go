@@ -20,7 +20,7 @@ import (
 
 const podsDenied = `{"kind":"Status","message":"pods is forbidden: User \"system:serviceaccount:ops:op\" cannot create resource \"pods\" in API group \"\" in the namespace \"default\""}`
 
-// throughProxy returns a client of a proxy before a server, and what the proxy has denied.
+// throughProxy returns a client of a proxy before a server. denied returns the requests that the proxy denied.
 func throughProxy(t *testing.T, handler http.HandlerFunc) (client *http.Client, config *rest.Config, denied func() []Denial) {
 	t.Helper()
 	server := httptest.NewServer(handler)

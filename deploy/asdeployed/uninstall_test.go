@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/uninstall"
 )
 
-// remains are what the operator has left in the cluster, with its Deployment.
+// remains are the operator's leftovers in the cluster, with its Deployment.
 const remains = `
 apiVersion: apps/v1
 kind: Deployment
@@ -58,7 +58,7 @@ status:
 `
 
 // TestUninstall_AsTheJobUnderItsRoles runs the operator's program as the printed Job does: with all rules, nothing is
-// denied and nothing is left; without any verb of a rule, it fails, says what is left, and succeeds afterwards.
+// denied and nothing remains; without any verb of a rule, it fails, lists the leftovers, and succeeds afterwards.
 func TestUninstall_AsTheJobUnderItsRoles(t *testing.T) {
 	t.Parallel()
 	cluster := openCluster(t)
@@ -143,7 +143,7 @@ func (e *example) failWithout(t *testing.T, job *manifests.Manifests, without in
 	}
 }
 
-// runJob runs the program as the Job does, as its user with some roles. It returns what was denied.
+// runJob runs the program as the Job does, as its user with some roles. It returns the denied requests.
 func (e *example) runJob(t *testing.T, job, roles *manifests.Manifests) (denied []Denial, err error) {
 	t.Helper()
 	grant, err := NewGrant(t.Context(), e.config, roles)
@@ -220,7 +220,7 @@ func (e *example) left(t *testing.T) []string {
 	for _, one := range []struct {
 		resource        schema.GroupVersionResource
 		namespace, name string
-		has             string // what the object has then; empty if there is the object
+		has             string // text in a remaining object; empty if its existence suffices
 	}{
 		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "default", "tried", "replicas:1"},
 		{schema.GroupVersionResource{Group: "kopf.dev", Version: "v1", Resource: "kopfexamples"}, "default", "marked", "finalizers:"},

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// operator is what an operator of two resources says of itself.
+// operator is the description of an operator with two resources.
 func operator(scope inspect.PermissionScope) inspect.Description {
 	return inspect.Description{Permissions: []inspect.Permission{
 		{
@@ -30,7 +30,7 @@ func operator(scope inspect.PermissionScope) inspect.Description {
 	}}
 }
 
-// guarded is what an operator with an admission handler and peering says of itself.
+// guarded is the description of an operator with an admission handler and peering.
 func guarded() inspect.Description {
 	return inspect.Description{Webhooks: "op.kopf.dev", Peering: "mine", Permissions: []inspect.Permission{
 		{Group: "kopf.dev", Resource: "clusterkopfpeerings", Verbs: []string{"patch"}, Names: []string{"mine"}, Scope: inspect.ScopeCluster, Purpose: "the operator itself: peering"},
@@ -41,7 +41,7 @@ func guarded() inspect.Description {
 	}}
 }
 
-// scaled is what an operator with admission handlers says of itself whose leases are elsewhere.
+// scaled is the description of an operator with admission handlers and with leases in another namespace.
 func scaled() inspect.Description {
 	d := guarded()
 	d.Leases = inspect.Leases{Name: "op", Namespace: "there", Shards: 4}

@@ -29,7 +29,7 @@ var (
 	mutatingResource   = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
 )
 
-// admissionWait bounds what an operator with admission handlers takes to start, which includes its compilation.
+// admissionWait bounds the start of an operator with admission handlers, including its compilation.
 const admissionWait = 5 * time.Minute
 
 // TestE2E_AdmissionHandlersOfOperator runs an operator with admission handlers on this machine, outside of the
@@ -154,7 +154,7 @@ type admission struct {
 	*world
 	cmd    *exec.Cmd
 	output string // the path of its output
-	number int    // of objects that were created
+	number int    // number of created objects
 }
 
 // startAdmission starts the operator.
@@ -234,7 +234,7 @@ func (o *admission) interrupt() {
 	if err := o.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		o.t.Fatal(err)
 	}
-	_ = o.cmd.Wait() // its exit code tells
+	_ = o.cmd.Wait() // the exit code is checked below
 	if code := o.cmd.ProcessState.ExitCode(); code != 0 {
 		o.t.Errorf("the exit code is %d: %s", code, o.said())
 	}

@@ -25,7 +25,7 @@ func (w *world) create(ctx context.Context, name string) (devcluster.Info, error
 	return devcluster.Create(ctx, devcluster.Options{Provider: devcluster.K3d, Name: name})
 }
 
-// expectError fails unless the error is of the kind, names what it should, and has a next step.
+// expectError fails unless the error is of the kind, contains the words, and has a next step.
 func expectError(t *testing.T, err, kind error, says ...string) {
 	t.Helper()
 	if !errors.Is(err, kind) {

@@ -33,7 +33,7 @@ const (
 	standInStore = "kopf.test/registry:2"
 )
 
-// makeImages makes the stand-ins, and lets kopf use them.
+// makeImages makes the stand-ins, and configures kopf to use them.
 func makeImages(ctx context.Context, e *engine) error {
 	node, err := dockertest.NodeRootfs(filepath.Join(e2eDir, "k3s"), os.Getenv("KOPF_CONTROLPLANE"), filepath.Join(e2eDir, "kopf"))
 	if err != nil {
@@ -63,7 +63,7 @@ type world struct {
 	*engine
 	t       *testing.T
 	backend *Backend
-	env     []string // of kopf processes
+	env     []string // environment of kopf processes
 }
 
 // newWorld skips the test without an engine. At the end of the test, nothing of its clusters may
@@ -301,8 +301,8 @@ func (w *world) expectLoopback() {
 	}
 }
 
-// expectHandled fails unless an operator runs with the cluster, and this is what has become of an
-// object.
+// expectHandled fails unless an operator runs with the cluster and prints this outcome for its
+// objects.
 func (w *world) expectHandled(outcome string) {
 	w.t.Helper()
 	const example = "./examples/01-minimal"

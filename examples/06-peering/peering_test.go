@@ -18,7 +18,7 @@ func TestPeering_SecondOperatorTakesOver(t *testing.T) {
 	cluster.ApplyFile("objects.yaml")
 	first.WaitReady()
 
-	// Whoever starts with the same priority pauses all, and says so.
+	// An operator that starts with the same priority pauses all, and logs it.
 	second := cluster.Launch(Register, func(o *kopf.Operator) { o.Identity = "second" })
 	first.WaitLog("Possibly conflicting operators with the same priority: second (priority 100)")
 	example := cluster.ApplyFile("obj.yaml")

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-// output collects what the program prints. It may be used concurrently.
+// output collects the program's output. It may be used concurrently.
 type output struct {
 	mu   sync.Mutex
 	text strings.Builder

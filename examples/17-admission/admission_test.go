@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-// Reviews made by hand need neither a cluster nor a webhook.
+// Reviews that a test constructs need neither a cluster nor a webhook.
 
 func TestCheckField_DeniesOneValue(t *testing.T) {
 	a := kopftest.Admission[Example](t, nil, `spec: {field: wrong}`)

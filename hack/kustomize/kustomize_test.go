@@ -35,7 +35,7 @@ type object struct {
 				}
 			}
 		}
-		Selector any // of a Service, or of a Deployment
+		Selector any // selector of a Service or of a Deployment
 	}
 }
 
@@ -176,8 +176,8 @@ patches:
 	}
 }
 
-// TestKustomization_JobFindsRenamedDeployment renames the operator, and the Job that removes it: that one is told the
-// name, because a kustomization changes neither arguments nor the names in rules.
+// TestKustomization_JobFindsRenamedDeployment renames the operator, and its uninstall Job: an argument of the Job has
+// the new name, because a kustomization changes neither arguments nor the names in rules.
 func TestKustomization_JobFindsRenamedDeployment(t *testing.T) {
 	renamed := find(t, build(t, "cluster", "namePrefix: team-"), "Deployment").Metadata.Name
 	if renamed != "team-op" {

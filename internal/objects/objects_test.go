@@ -140,7 +140,7 @@ func (c *cluster) change(name, key, value string) {
 	}
 }
 
-// watch follows a facet until the test ends. The function waits for what it looks like.
+// watch follows a facet until the test ends. until waits for a matching view of the object.
 func watch(t *testing.T, c *objects.Client, look runner.Look) (until func(what string, is func(runner.Looked) bool)) {
 	t.Helper()
 	seen := make(chan runner.Looked)
@@ -200,7 +200,7 @@ func TestWatch_ErrorsAreReported(t *testing.T) {
 		return !l.Loaded && strings.Contains(l.Error, "404 not found: configmaps \"x\" not found")
 	})
 
-	// Nobody has given this user any permission.
+	// This user has no permissions.
 	stranger := &objects.Client{Config: func() (*rest.Config, error) {
 		c := rest.CopyConfig(config)
 		c.Impersonate.UserName = "stranger"

@@ -16,7 +16,7 @@ import (
 )
 
 // upstreamSource has the controllers of the kube-controller-manager, read from its source:
-// importing it would compile what the list here leaves out.
+// importing it would compile the controllers that this package leaves out.
 type upstreamSource struct {
 	names map[string]string   // the values of the constants in package names
 	gates map[string][]string // the features that a controller requires

@@ -88,7 +88,7 @@ func TestPodCollector_CompletesDeletionsThatNoKubeletCompletes(t *testing.T) {
 	}
 }
 
-// fakeCluster is a collector on a server without controllers. Its caches have what the server has.
+// fakeCluster is a collector on a server without controllers. Its caches have the server's objects.
 type fakeCluster struct {
 	*podCollector
 	server *fake.Clientset
@@ -122,7 +122,7 @@ func (c *fakeCluster) collectAfter(t *testing.T, wait time.Duration) {
 	}
 }
 
-// writes returns what was written, as "verb name".
+// writes returns the recorded writes, as "verb name".
 func (c *fakeCluster) writes() []string {
 	var writes []string
 	for _, a := range c.server.Actions() {
