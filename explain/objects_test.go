@@ -49,7 +49,6 @@ func stateWith(objects []*inspect.Object, previous *State) *State {
 	}}, previous)
 }
 
-// A state that takes over what has not changed equals one that is prepared from all objects.
 func TestSorted_OrdersByServedKindWithoutChangingTheSnapshot(t *testing.T) {
 	object := func(resource, namespace, name string) *inspect.Object {
 		return &inspect.Object{Ref: inspect.Ref{Resource: resource, Namespace: namespace, Name: name}}
@@ -67,6 +66,7 @@ func TestSorted_OrdersByServedKindWithoutChangingTheSnapshot(t *testing.T) {
 	}
 }
 
+// A state that is derived from the previous state and the changes equals a state that is derived from all objects.
 func TestState_OfChangesEqualsThatOfAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var objects []*inspect.Object

@@ -247,7 +247,7 @@ type slowDelivery struct {
 
 func (p *slowDelivery) Deliver(context.Context, *Task, handlers.Outcome) { time.Sleep(p.takes) }
 
-// adjust does what the operator does for each version of an object: the handlers match it.
+// adjust starts and stops the daemons as the operator does for each version of an object: the handlers match it.
 func adjust(g *Group, hs []*handlers.Handler) []time.Duration {
 	g.Start(hs)
 	return g.StopMismatched(hs)

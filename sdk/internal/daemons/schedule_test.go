@@ -19,7 +19,7 @@ func TestTimer_Schedule(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  sets
 		fn   func(context.Context, call) error
-		want []string // in 29.5 seconds
+		want []string // calls in the first 29.5 seconds
 	}{
 		"the interval is between the end of a tick and the next": {
 			sets{interval(5)}, taking(7),

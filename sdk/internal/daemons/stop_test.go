@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// stubborn is a daemon that notes what it is told, and ends when it is released.
+// stubborn is a daemon that notes stop requests and the cancellation, and ends only after release closes.
 func stubborn(s *fakeHost, release <-chan struct{}) func(context.Context, call) error {
 	return func(ctx context.Context, c call) error {
 		<-c.Stopping()
@@ -22,8 +22,8 @@ func stubborn(s *fakeHost, release <-chan struct{}) func(context.Context, call) 
 	}
 }
 
-// look looks after the tasks as the worker of the object does, until there is no need to,
-// or for so long. It returns the delays.
+// look stops the tasks as the worker of the object does, until no task remains to stop,
+// or for at most the given time. It returns the delays.
 func look(g *Group, reason Reason, atMost time.Duration) []time.Duration {
 	var delays []time.Duration
 	for began := time.Now(); time.Since(began) < atMost; {
@@ -42,7 +42,7 @@ func TestStop_EscalatesForDaemonThatKeepsRunning(t *testing.T) {
 	instant := (10 * time.Millisecond).Seconds()
 	for name, c := range map[string]struct {
 		set       func(*handlers.Handler)
-		want      []string // with the seconds since its start
+		want      []string // notes, with the seconds since the start
 		looks     []float64
 		abandoned bool
 	}{

@@ -51,7 +51,7 @@ func TestVersions_OwnPatchIsNotHiddenByOlderEvents(t *testing.T) {
 		{false, "7", "9"},
 		{true, "8", "9"},
 		{false, "9", "9"},
-		{false, "3", "3"}, // a restored cluster: what is seen counts
+		{false, "3", "3"}, // a restored cluster: the observed version counts
 	} {
 		newer := g.Newer()
 		before := g.Live()

@@ -128,8 +128,8 @@ type filtering struct {
 	Error     *string `json:"error"`
 }
 
-// criterion converts a recorded filter. Where a value was absent, Python passed a marker, which is true
-// and not None, to the functions of fields, and None to those of labels.
+// criterion converts a recorded filter. For an absent value, Python passed a marker, which is true
+// and not None, to the functions of fields, and None to the functions of labels.
 func criterion(v any, ofField bool) (Criterion, error) {
 	special, ok := v.(map[string]any)
 	if !ok {

@@ -34,7 +34,7 @@ func span(s *float64) *time.Duration {
 	return new(time.Duration(*s * float64(time.Second)))
 }
 
-// raised makes what the recorded handler has raised, and how Python calls its type.
+// raised returns the error of the recorded handler. It fails for an unknown name.
 func raised(name string) (error, error) {
 	tmp := errors.New("tmp")
 	if delay, ok := strings.CutPrefix(name, "temporary-"); ok {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// caught returns the error of what a function panics with.
+// caught returns the error for the function's panic.
 func caught(f func()) (err *PanicError) {
 	defer func() { err = Panicked(recover()) }()
 	f()

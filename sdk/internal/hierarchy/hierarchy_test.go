@@ -141,7 +141,7 @@ func (v *operation) options() (Options, error) {
 	return options, nil
 }
 
-// run does what was recorded, and returns what comes of it.
+// run repeats the recorded operation, and returns its result.
 func (v *operation) run() (any, error) {
 	options, err := v.options()
 	if err != nil {

@@ -89,7 +89,7 @@ func TestDocument_HasTheEndpointsOfTheServer(t *testing.T) {
 	}
 }
 
-// TestDocument_HoldsForTheServer asks a server for what the document says, without the client of package inspect.
+// TestDocument_HoldsForTheServer sends the document's requests to a server, without the client of package inspect.
 func TestDocument_HoldsForTheServer(t *testing.T) {
 	hub := NewHub(HubOptions{})
 	hub.PutObject(object(1, "1"))

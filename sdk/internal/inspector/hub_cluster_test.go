@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// cluster answers with the names of the objects that it is asked for.
+// cluster answers with the names of the requested objects.
 type cluster struct{}
 
 func (cluster) Object(_ context.Context, ref inspect.Ref) inspect.ObjectContent {

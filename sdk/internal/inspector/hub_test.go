@@ -287,7 +287,7 @@ func TestReplica_EqualsHub(t *testing.T) {
 	h := NewHub(HubOptions{LogLines: 50, Interval: time.Nanosecond})
 	s := subscribe(t, h)
 	var replica inspect.Replica
-	var given []*inspect.Snapshot // with deep copies, to see that they stay what they were
+	var given []*inspect.Snapshot // with deep copies, to check that nothing modifies the snapshots
 	var copies []*inspect.Snapshot
 	steps := 5000
 	if testing.Short() {

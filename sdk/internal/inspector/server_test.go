@@ -215,7 +215,7 @@ func TestListen_OtherUsersAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can start a process of another user")
 	}
-	// A root operator trusts nobody else; its socket is opened to all, as by a mistake.
+	// A root operator trusts only root; a wrong mode opens its socket to all users.
 	dir, err := os.MkdirTemp("/tmp", "kopf-stranger-")
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// documents answers by path; what is not there is 404.
+// documents answers by path; unknown paths get 404.
 func documents(answers map[string]answer) answer {
 	return func(r *http.Request) (*http.Response, error) {
 		if answer, ok := answers[r.URL.Path[len("/prefix"):]]; ok {

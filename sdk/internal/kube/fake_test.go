@@ -68,7 +68,7 @@ func clientFor(t *testing.T, options ClientOptions, answers ...answer) (*Client,
 	return NewClient(Fixed(sessionFor(t, s)), options), s
 }
 
-// CloseIdleConnections is here since transports are asked for it.
+// CloseIdleConnections exists because the client calls it on its transport.
 func (s *script) CloseIdleConnections() {}
 
 const example = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"n","resourceVersion":"5","managedFields":[]}}`

@@ -69,7 +69,7 @@ func TestList_GivenUpWithoutAnAnswer(t *testing.T) {
 		if _, err := client.Get(t.Context(), examples, "ns", "n"); !IsTimeout(err) || time.Since(begin) != time.Minute {
 			t.Error(err, time.Since(begin))
 		}
-		// Once the response has begun, the time to answer does not count anymore.
+		// Once the response has begun, the time to answer no longer counts.
 		s.answers = []answer{func(r *http.Request) (*http.Response, error) {
 			resp, err := respond(200, "")(r)
 			text := strings.NewReader(`{"items":[]}`)

@@ -1,5 +1,5 @@
-// Package layering holds what an operator links in, and which part of the engine may use
-// which, against lists in testdata. A longer list is a decision: each dependency costs
+// Package layering compares the packages that an operator links in, and the imports within the
+// engine, with lists in testdata. A longer list is a decision: each dependency costs
 // every operator's binary, its relinking after every save, and its go.sum.
 package layering
 
@@ -22,7 +22,7 @@ var public = []string{module + "/kopf", module + "/kopf/election", module + "/ko
 // edge are the packages with network and disk behind them; decisions are made elsewhere.
 var edge = []string{"kube", "watch", "queue", "observe", "testcluster"}
 
-// golist runs the go command, as it alone knows what is linked in.
+// golist runs the go command, which alone knows the linked packages.
 func golist(t *testing.T, args ...string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
@@ -70,7 +70,7 @@ func TestOperator_LinksOnlyListedPackagesOfClientGo(t *testing.T) {
 	}
 }
 
-// TestSDK_DoesNotRequireAPITypes checks the SDK's go.mod: what is in it is in the go.sum of all operators.
+// TestSDK_DoesNotRequireAPITypes checks the SDK's go.mod, whose modules are in the go.sum of all operators.
 func TestSDK_DoesNotRequireAPITypes(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
 	if err != nil {

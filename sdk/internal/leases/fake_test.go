@@ -85,7 +85,7 @@ func (s *server) handle(method, name string, body []byte) (int, any) {
 	return http.StatusOK, sent
 }
 
-// edit changes a lease as somebody does by hand.
+// edit changes a lease as kubectl edit does.
 func (s *server) edit(name string, change func(*wire)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +211,7 @@ func (a *arena) stop(who string, gone shards.Set, urgent bool) {
 	}
 }
 
-// kill makes a replica do nothing anymore.
+// kill stops a replica at once: all its work ends.
 func (a *arena) kill(who string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -68,7 +68,7 @@ func (c *crowd) leave(who string) {
 	})
 }
 
-// kill ends a replica without a word to anybody.
+// kill cuts a replica off and ends it, so that it cannot release its leases.
 func (c *crowd) kill(who string) {
 	m := c.members[who]
 	delete(c.members, who)

@@ -56,7 +56,7 @@ func TestDetached_SharesTheTextButNotTheTree(t *testing.T) {
 	}
 }
 
-// summary returns what is comparable of an object.
+// summary returns the comparable values of an object.
 func (o *Object) summary() any {
 	return struct {
 		raw, apiVersion, kind, namespace, name, uid, version string

@@ -21,7 +21,7 @@ func FuzzParseFrame(f *testing.F) {
 		}
 		frame.EndsInitialEvents()
 		if !json.Valid(data) {
-			return // decoding the object fails, if what is wrong is in it
+			return // the error may be within the object, whose decoding fails then
 		}
 		if frame.Object != nil && !json.Valid(frame.Object.Raw) || frame.Object == nil && !json.Valid(frame.Status) {
 			t.Errorf("%q became %+v", data, frame)

@@ -34,7 +34,7 @@ func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
 	}
 }
 
-// handle tells of a cause as the engine does: of its handlers, only those are called that have
+// handle emits the events of a cause as the engine does. It calls only handlers with
 // an outcome.
 func (in *inspected) handle(subject *Subject, cause *handlers.Cause, outcomes map[string]handlers.Outcome) {
 	Tell(&in.sink, Planned{

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// TestInspector_HasConstantsForTheKindsOfTheEngine compares what the inspector takes over as text.
+// TestInspector_HasConstantsForTheKindsOfTheEngine compares values that the inspector copies as strings.
 func TestInspector_HasConstantsForTheKindsOfTheEngine(t *testing.T) {
 	for _, pair := range [][2]string{
 		{string(handlers.Create), string(inspect.KindCreate)},

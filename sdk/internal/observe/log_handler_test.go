@@ -15,7 +15,7 @@ import (
 
 var example = ObjectRef{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Name: "x", UID: "u", Namespace: "default"}
 
-// logged returns what a logger with the options writes, with a fixed time.
+// logged returns the output of a logger with the options, with a fixed time.
 func logged(opts LogOptions, log func(*slog.Logger)) string {
 	var b bytes.Buffer
 	log(slog.New(&fixedTime{NewLogHandler(&b, opts)}))
@@ -100,8 +100,8 @@ func TestLogHandler_OmitsLinesBelowLevel(t *testing.T) {
 	}
 }
 
-// hostile has what must not reach a terminal: colors, the clipboard, a title, a forged line, 8-bit
-// controls, a change of direction, NUL, and bytes that are no text.
+// hostile has bytes that must not reach a terminal: colors, the clipboard, a title, a forged line, 8-bit
+// controls, a change of direction, NUL, and invalid UTF-8.
 const hostile = "x\x1b[31m\x1b]52;c;cm0=\x07\x1b]0;title\x1b\\\r\n[2019-11-04 17:49:25,365] kopf [INFO] forged\u009b2J\u202egnp\u2066\u2028\x00\x7f\x08\x9b31m\xff"
 
 type hostileValue struct{}

@@ -24,7 +24,7 @@ import (
 type cluster struct {
 	mu       sync.Mutex
 	requests []string // method, path, and the fields of interest
-	codes    []int    // what to answer; then 200
+	codes    []int    // status codes of the next answers; then 200
 	delay    time.Duration
 	header   http.Header
 }

@@ -11,7 +11,7 @@ import (
 
 var silent = slog.New(slog.DiscardHandler)
 
-// listener remembers what it is told.
+// listener records the events that it receives.
 type listener struct {
 	kinds []Kind
 

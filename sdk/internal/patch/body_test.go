@@ -47,7 +47,7 @@ func TestBody_RejectsWhatJSONCannotHold(t *testing.T) {
 	}
 }
 
-// FuzzBody_Texts compares the texts with those of encoding/json.
+// FuzzBody_Texts compares the texts with the output of encoding/json.
 func FuzzBody_Texts(f *testing.F) {
 	for _, text := range []string{"", "{\"a\":1}\n", "\\", "<&>", "\x7f\x80", "é\u2029"} {
 		f.Add(text)

@@ -16,7 +16,7 @@ var errLost = errors.New("the answer is lost")
 type forgetful struct {
 	fakeServer
 	loses func(n int, call Call) (applied, loses bool)
-	base  map[string]map[string]any // versions by what they followed
+	base  map[string]map[string]any // objects after a write, keyed by their resourceVersion before it
 }
 
 func (s *forgetful) requests() Requests {

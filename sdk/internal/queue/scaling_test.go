@@ -94,7 +94,7 @@ func TestScaling_FewSlowHandlersDoNotDelayQuickOnes(t *testing.T) {
 func TestScaling_BusyClusterGetsNoMoreRequests(t *testing.T) {
 	for name, inRequest := range map[string]bool{"the engine's requests": true, "the handlers' own ones": false} {
 		t.Run(name, func(t *testing.T) {
-			// The cluster does a hundred requests in a second, however many it is asked for.
+			// The cluster answers a hundred requests per second, however many arrive.
 			const objects = 2000
 			var cluster chan struct{}
 			var now, most, done atomic.Int32

@@ -77,7 +77,7 @@ func TestVectorsResourceURLs(t *testing.T) {
 		if v.Server != nil {
 			got = strings.TrimRight(*v.Server, "/") + got
 		}
-		// The order of the parameters is that of a dict in Python.
+		// The recorded order of the parameters is the order of a dict in Python.
 		gotPath, gotQuery, _ := strings.Cut(got, "?")
 		wantPath, wantQuery, _ := strings.Cut(v.URL, "?")
 		gotPairs, wantPairs := strings.Split(gotQuery, "&"), strings.Split(wantQuery, "&")

@@ -13,7 +13,7 @@ type replicas struct {
 	holders []string
 }
 
-// round lets each replica make its moves in a random order. It returns how many shards were released.
+// round makes the moves of each replica, in a random order of replicas. It returns how many shards were released.
 func (r *replicas) round(random *rand.Rand) (released int) {
 	for _, i := range random.Perm(len(r.members)) {
 		moves := Balance(r.members[i], r.members, r.holders)

@@ -17,7 +17,7 @@ func FuzzLastHandled(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			return // decoding the object has replaced what is not text
+			return // decoding the object has replaced invalid UTF-8
 		}
 		storage := NewAnnotationsDiffBase()
 		obj := annotated("last-handled-configuration", text)

@@ -96,7 +96,7 @@ func decoded(t *testing.T, raw json.RawMessage) any {
 	return v
 }
 
-// expect returns an error if what was got is not what a vector has.
+// expect returns an error if got differs from a vector's value, or if err is not nil.
 func expect[T any](what string, want, got T, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

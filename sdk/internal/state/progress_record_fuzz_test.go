@@ -17,7 +17,7 @@ func FuzzProgressRecord(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, id string) {
 		if !utf8.ValidString(text) || !utf8.ValidString(id) {
-			return // decoding the object has replaced what is not text
+			return // decoding the object has replaced invalid UTF-8
 		}
 		storage := newAnnotationsProgress()
 		keys := storage.keys(id, nil)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { testmain.Run(m, testcluster.Exit) }
 // tape records the events and restarts of a stream.
 type tape struct {
 	mu       sync.Mutex
-	events   map[string][]string // by name: types and versions
+	events   map[string][]string // types and versions, by name
 	listed   int
 	restarts []watch.Restart
 }

@@ -86,7 +86,7 @@ func (c *connection) send(kind, object string) {
 	}
 }
 
-// listed sends what a streamed list begins with.
+// listed sends the beginning of a streamed list: the objects, and the bookmark that ends the initial events.
 func (c *connection) listed(version string, objects ...string) {
 	for _, o := range objects {
 		c.send("ADDED", o)
@@ -119,7 +119,7 @@ type watched struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	pause time.Duration // that the handler makes
+	pause time.Duration // duration of each call of the handler
 
 	mu       sync.Mutex
 	events   []string

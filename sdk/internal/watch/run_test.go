@@ -88,13 +88,13 @@ func TestRun_VersionRejectedAtTheOpeningLeadsToARelist(t *testing.T) {
 	for name, refusal := range map[string]struct {
 		code    int
 		body    string
-		version string // of the object in the list that follows
+		version string // resourceVersion of the object in the following list
 	}{"too old": {410, status(410, "Expired"), "11"}, "too new": {504, tooLarge, "2"}} {
 		t.Run(name, func(t *testing.T) {
 			follow(t, Options{}, func(w *watched) {
 				w.start().end()
 				w.next().respond(refusal.code, refusal.body)
-				w.next().respond(refusal.code, refusal.body) // the list is asked for with the version too
+				w.next().respond(refusal.code, refusal.body) // the request for the list has the version too
 				e := w.next()
 				if !e.streamedList() || e.version() != "" {
 					t.Error(e.URL)

@@ -23,7 +23,7 @@ func (p *tape) names() []string {
 	return slices.Sorted(maps.Keys(p.events))
 }
 
-// checkShards watches some shards of a resource, and compares what is received with the objects in them.
+// checkShards watches some shards of a resource, and compares the received objects with the objects in them.
 func checkShards(t *testing.T, config *rest.Config, keep bool) {
 	session, err := kube.NewSession(config, 0)
 	if err != nil {

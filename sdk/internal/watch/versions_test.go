@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// outdatedStore returns a store that knows the object a at version 5, and what it passes on from then.
+// outdatedStore returns a store that knows the object a at version 5. events has the events that it passes on later.
 func outdatedStore(t *testing.T) (s *store, events *[]string) {
 	t.Helper()
 	events = new([]string)
