@@ -35,7 +35,7 @@ func named(res custom, name, field string) tree {
 	return res.of(tree{"metadata": tree{"name": name}, "spec": tree{"field": field}})
 }
 
-// asked keeps what handlers were asked about.
+// asked records the admission requests that handlers received.
 type asked struct {
 	mu    sync.Mutex
 	lines []string
@@ -190,7 +190,7 @@ func TestAdmission_DenyWarnMutate(t *testing.T) {
 	checkInspectedReviews(t, op)
 }
 
-// checkInspectedReviews checks what the inspector shows of the reviews of the test above.
+// checkInspectedReviews checks the inspector's view of the reviews of the test above.
 func checkInspectedReviews(t *testing.T, op *kopftest.Operator) {
 	t.Helper()
 	snapshot := op.Inspect()

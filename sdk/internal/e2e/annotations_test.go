@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// full returns an object whose annotations leave no room for those of the operator.
+// full returns an object whose annotations leave no room for the operator's annotations.
 func full(name string) tree {
 	o := example(name)
 	annotations := tree{"small": "x"}

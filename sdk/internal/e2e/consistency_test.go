@@ -135,7 +135,7 @@ func TestConsistency_RecreatedObjectIsAnotherOne(t *testing.T) {
 	second := example("x")
 	second["spec"].(tree)["field"] = "second"
 	cluster.Create(second)
-	c.wait(cluster, "second", 1) // after the end of the first, which was told before
+	c.wait(cluster, "second", 1) // after the end of the first, whose event precedes it
 	close(proceed)
 	op.WaitLog("Patching was skipped: the object does not exist anymore.")
 	if o := waitHandled(x); o.Get("spec.field") != "second" {

@@ -30,7 +30,7 @@ type crashing struct {
 	cluster *kopftest.Cluster
 	name    string
 	calls   calls
-	repeats calls // of handlers that the object already said were done
+	repeats calls // calls of handlers whose success the object had already recorded
 }
 
 func (c *crashing) register(r *kopf.Registry) {
@@ -129,7 +129,7 @@ func (c *crashing) check(t *testing.T, n int, after bool, of int) {
 		want[id] = 2
 	}
 	// The records of a deletion are purged ahead of the finalizer, as Python's operators do
-	// it. Between the two, nothing on the object tells that the deletion was handled.
+	// it. Between the two, nothing on the object shows that the deletion was handled.
 	if n == of-1 && after || n == of && !after {
 		want["delete_1"], want["delete_2"] = 2, 2
 	}

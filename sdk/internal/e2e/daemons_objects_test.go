@@ -23,7 +23,7 @@ func TestDaemon_PatchesAndResultsAreStored(t *testing.T) {
 				return kopf.Temporaryf(time.Millisecond, "first")
 			}
 			for range 3 {
-				// Each round depends on what the previous one has written.
+				// Each round depends on the status that the previous one has written.
 				kopf.Edit(d.Patch, func(o *struct {
 					Status struct {
 						Rounds int `json:"rounds"`

@@ -75,7 +75,7 @@ func TestDaemon_OperatorStopsWithoutStuckOne(t *testing.T) {
 	x := cluster.Create(example("x"))
 	op.WaitLog("Daemon 'd' is invoked.")
 	waitHeld(x)
-	op.Stop() // though the daemon goes on
+	op.Stop() // though the daemon still runs
 	op.WaitLog("Daemon 'd' ignores that the operator stops; abandoning it")
 	close(release)
 	<-done
@@ -124,7 +124,7 @@ func TestDaemon_DeletionWaitsForSlowOne(t *testing.T) {
 	x.Delete()
 	phases(op, "x", inspect.StateDeleting, "d=stopping")
 	op.WaitLog("Daemon 'd' is still exiting.")
-	x.Patch(field("other")) // it is looked after again
+	x.Patch(field("other")) // the operator checks the daemon again
 	if o := x.Get(); o == nil {
 		t.Fatal("it is gone ahead of its daemon")
 	}

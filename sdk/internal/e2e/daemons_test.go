@@ -76,7 +76,7 @@ func TestDaemon_NotRestartedAfterItReturns(t *testing.T) {
 	for n := range 3 {
 		x.Patch(tree{"spec": tree{"field": fmt.Sprint(n)}})
 	}
-	// No daemon or timer runs that needs the finalizer.
+	// No running daemon or timer needs the finalizer.
 	x.WaitFor("it is not held", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 	for who, n := range want {
 		if got := r.count(r.all, who); got != n {
@@ -115,7 +115,7 @@ func (r *runCounts) count(of map[string]int, who string) int {
 	return of[who]
 }
 
-// wait waits until so many runs go on, and so many were started in all.
+// wait waits until now runs are active, and at least all runs were started.
 func (r *runCounts) wait(cluster *kopftest.Cluster, who string, now, all int) {
 	cluster.T().Helper()
 	cluster.WaitUntil(fmt.Sprintf("there are %d runs of %s, %d in all", now, who, all),
@@ -139,7 +139,7 @@ func (r *runCounts) daemon(id string, ends time.Duration) func(context.Context, 
 	return func(_ context.Context, d *run) error {
 		defer r.enter(id + " " + d.Name)()
 		<-d.Stopping()
-		time.Sleep(ends) // what it has to clean up
+		time.Sleep(ends) // time for its cleanup
 		return nil
 	}
 }

@@ -18,7 +18,7 @@ const (
 	forcefully = "background_async" // it knows nothing but the end of its context
 )
 
-// daemons registers the handlers of the recorded run, with shorter delays. The names are those of
+// daemons registers the handlers of the recorded run, with shorter delays. The names come from
 // the example: the difference between synchronous and asynchronous functions is not one of Go.
 func (x *examples) daemons(r *kopf.Registry) {
 	const delay = 20 * time.Millisecond

@@ -190,7 +190,7 @@ func TestEvent_HandlersOfRawEventsPostOnlyWhatTheyRecord(t *testing.T) {
 			}, settings(func(s *kopf.Settings) { s.Posting.Loggers = loggers }))
 			cluster.Create(example("a"))
 			o.WaitLog("it is broken")
-			o.Stop() // which posts what is left
+			o.Stop() // posts the queued events
 			waitEvents(cluster, "KopfExample/a: Normal Seen It is seen.")
 		})
 	}

@@ -83,7 +83,7 @@ func (x *examples) events(r *kopf.Registry) {
 	kopf.OnEvent(r, kexes, func(context.Context, *event) error { return nil }, kopf.ID("normal_event_fn"))
 }
 
-// filtering has a handler of deletions where the example has a daemon for the same objects:
+// filtering has a delete handler where the example has a daemon for the same objects:
 // both need the finalizer for as long as the field has its value.
 func (x *examples) filtering(r *kopf.Registry) {
 	says := func(words string) func(*change) error {

@@ -18,7 +18,7 @@ import (
 // failedHandler is the beginning of the names of the annotations that permanent failures are kept in.
 const failedHandler = "kopf.zalando.org/failed-handler."
 
-// failures returns the annotations of an object that tell of permanent failures.
+// failures returns the annotations of an object that record permanent failures.
 func failures(object *kopf.Object) map[string]string {
 	found := map[string]string{}
 	annotations, _ := object.Get("metadata.annotations").(tree)

@@ -13,16 +13,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// ownError is an error as users write them, with a mistake.
+// ownError is an error type as users write it; "nil-error" returns a nil pointer of the type.
 type ownError struct{ text string }
 
 func (e *ownError) Error() string { return e.text }
 
-// misbehaviours are what handlers do that must not bring an object into a loop: each is called as often
-// as it says, and the log says why.
+// misbehaviours are handlers' errors that must not bring an object into a loop: the operator calls each handler the
+// given number of times, and the log has the reason.
 var misbehaviours = map[string]struct {
 	does  func(*change) error
-	calls int // before the handler is done
+	calls int // number of calls until the handler is done
 	log   string
 }{
 	"result-nan": {func(c *change) error { c.Result = map[string]any{"x": math.NaN()}; return nil }, 1, "encode the result as JSON: JSON has no number NaN"},

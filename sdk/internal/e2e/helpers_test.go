@@ -38,8 +38,8 @@ type custom struct {
 }
 
 var (
-	// kex is the resource of Kopf's examples, plain one whose status is a field like others,
-	// so that the operator needs one request where it otherwise needs two.
+	// kex is the resource of Kopf's examples. In plain, the status is an ordinary field,
+	// so that the operator needs one request where kex needs two.
 	kex   = custom{group: "kopf.dev", plural: "kopfexamples", kind: "KopfExample", status: true}
 	plain = custom{group: "kopf.dev", plural: "kopfplains", kind: "KopfPlain"}
 
@@ -128,7 +128,7 @@ func example(name string) tree {
 	})
 }
 
-// in returns an object with a namespace other than that of the test.
+// in returns an object with another namespace than the test's.
 func in(namespace string, object tree) tree {
 	metadata := maps.Clone(object["metadata"].(tree))
 	metadata["namespace"] = namespace

@@ -52,7 +52,7 @@ func TestIndex_ReadFromEveryHandlerAndActivity(t *testing.T) {
 		kopf.Daemon(r, kexes, func(ctx context.Context, _ *run) error { return sees(ctx, "daemon") }, kopf.ID("daemon"))
 		kopf.Timer(r, kexes, func(ctx context.Context, _ *tick) error { return sees(ctx, "timer") }, kopf.ID("timer"), kopf.Interval(time.Hour))
 		kopf.NewIndex(r, kexes, func(ctx context.Context, _ *indexed) (map[string]int, error) {
-			_ = b.index.Get(ctx, "x") // there is no telling what is in it by now
+			_ = b.index.Get(ctx, "x") // the index's content is undefined here
 			c.add("index")
 			return nil, nil
 		}, kopf.ID("reader"))

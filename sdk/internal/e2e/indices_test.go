@@ -28,7 +28,7 @@ func (b *byField) register(r *kopf.Registry, resource kopf.Selector, options ...
 	b.index = kopf.NewIndex(r, resource, b.values, append(options, kopf.ID("by-field"))...)
 }
 
-// values does what the field says. Other values are keys of the index.
+// values returns the result that the field selects. Other values are keys of the index.
 func (b *byField) values(ctx context.Context, p *indexed) (map[string]string, error) {
 	b.ctx.Store(&ctx)
 	field := kopf.GetOr(p.Object, "spec.field", "")
@@ -208,7 +208,7 @@ func TestIndex_Errors(t *testing.T) {
 		options  []kopf.IndexOption
 		failing  string // the field
 		during   string // the index after the failure
-		after    string // when the field is good again
+		after    string // the index after the field is good again
 		excluded bool   // the function is not called then
 	}{
 		"arbitrary ones are ignored by default":  {nil, "arbitrary", "x: a; x2: b", "x2: b; y: a", false},
@@ -274,7 +274,7 @@ func TestIndex_FilledAnewAfterRestart(t *testing.T) {
 	again := &byField{}
 	cluster.Run(func(r *kopf.Registry) { again.register(r, kexes) }, withoutInspector)
 	again.waitContent(cluster, "y: b")
-	b.waitContent(cluster, "x: a") // those who still hold a context of the former operator see its last state
+	b.waitContent(cluster, "x: a") // readers with a context of the previous operator see its last state
 }
 
 func TestIndex_EachOperatorHasItsOwn(t *testing.T) {

@@ -36,7 +36,7 @@ func refOf(op *kopftest.Operator, name string) (ref inspect.Ref) {
 	return ref
 }
 
-// asText returns what the inspector serves as a text.
+// asText returns the inspector's answer as JSON.
 func asText[T any](t *testing.T) func(served T, err error) string {
 	return func(served T, err error) string {
 		t.Helper()

@@ -24,7 +24,7 @@ func TestLateEvents_OldListAfterPauseRepeatsNoDeletion(t *testing.T) {
 		kopf.OnCreate(r, own.selector(), c.does("created"), kopf.ID("created"))
 		kopf.OnDelete(r, own.selector(), c.does("deleted"), kopf.ID("deleted"))
 	}, proxy.Connect, settings(func(s *kopf.Settings) {
-		s.Scanning.Disabled = true // the first version that the proxy knows is that of the object
+		s.Scanning.Disabled = true // the first resourceVersion that the proxy sees is the object's
 	}))
 	x.WaitGone()
 	op.WaitInspect("the object is forgotten", func(s *inspect.Snapshot) bool { return len(s.Objects) == 0 })

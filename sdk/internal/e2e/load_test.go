@@ -97,14 +97,14 @@ type load struct {
 	operator, watcher versions // seen by either
 
 	mu      sync.Mutex
-	calls   map[string]int // of handlers, by what they are for and the object's name
+	calls   map[string]int // number of handler calls, by the handler's purpose and the object's name
 	names   []string
-	updated int // of the names, from the first on
+	updated int // number of updated names, from the first on
 	deleted map[string]bool
 
 	own    ownClient
 	failed atomic.Int32 // requests of the handlers' own client
-	linger func()       // of handlers, before they return; optional
+	linger func()       // called by handlers before they return; optional
 }
 
 // ownClient is a handler's own client, made as a user would make it: once, at the start.

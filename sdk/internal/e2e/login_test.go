@@ -38,9 +38,9 @@ func TestLogin_ExpiringCredentialsLoseNothing(t *testing.T) {
 			switch logins.Add(1) % 4 {
 			case 0, 2: // the operator knows when it ends
 				info.Expiration = until.Add(-life / 10)
-			case 1: // a 401 tells, as an answer to a stream
+			case 1: // the operator gets a 401 when it opens a stream
 				quiet.Store(until.UnixNano())
-			case 3: // or as an answer to a patch
+			case 3: // the operator gets a 401 as an answer to a patch
 				busy.Store(until.UnixNano())
 			}
 			return info, nil
@@ -213,7 +213,7 @@ func TestLogin_RevokedTokensLoseNothing(t *testing.T) {
 		}, kopf.ID("login"))
 		l.register(r)
 	}, withoutConfig, settings(func(s *kopf.Settings) {
-		s.Watching.ServerTimeout = 2 * time.Second // else a cluster lets streams be
+		s.Watching.ServerTimeout = 2 * time.Second // without it, a stream may outlive its credentials
 	}))
 	times := int32(3)
 	if testing.Short() {

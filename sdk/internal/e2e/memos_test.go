@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// tally records what the handlers of an object have seen. They share it by the memo.
+// tally records the handlers' observations of an object. The handlers share it through the memo.
 type tally struct {
 	mu   sync.Mutex
 	seen []string

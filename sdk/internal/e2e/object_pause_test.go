@@ -105,7 +105,7 @@ func TestObjectPause_DelayedHandlersWait(t *testing.T) {
 		return len(s.Objects) == 1 && s.Objects[0].State == inspect.StatePaused
 	})
 	before := calls.count("create")
-	op.Restart() // a paused object is left alone by operators that start, too
+	op.Restart() // an operator that starts does not handle a paused object either
 	op.WaitInspect("it is paused", func(s *inspect.Snapshot) bool {
 		return len(s.Objects) == 1 && s.Objects[0].State == inspect.StatePaused
 	})

@@ -112,7 +112,7 @@ type embedded struct {
 	log     *logBuffer
 	held    chan struct{} // something has come to where it stays
 	once    sync.Once
-	release chan struct{} // for what does not heed its context
+	release chan struct{} // closed to release functions that ignore their context
 }
 
 // logBuffer keeps a log.

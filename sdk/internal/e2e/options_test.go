@@ -21,12 +21,12 @@ func settings(change func(*kopf.Settings)) func(*kopf.Operator) {
 // in another way: they are not remembered.
 func withoutInspector(o *kopf.Operator) { o.Settings.Process.Inspector = "" }
 
-// serving is for operators of other namespaces than that of the test; none means all.
+// serving is for operators of other namespaces than the test's; no arguments means all namespaces.
 func serving(namespaces ...string) func(*kopf.Operator) {
 	return func(o *kopf.Operator) { o.Namespaces, o.AllNamespaces = namespaces, len(namespaces) == 0 }
 }
 
-// connect is for operators with other credentials than those of the test.
+// connect is for operators with other credentials than the test's.
 func connect(config *rest.Config) func(*kopf.Operator) {
 	return func(o *kopf.Operator) { o.Config = rest.CopyConfig(config) }
 }
@@ -34,7 +34,7 @@ func connect(config *rest.Config) func(*kopf.Operator) {
 // withoutConfig is for operators with login handlers.
 func withoutConfig(o *kopf.Operator) { o.Config = nil }
 
-// transport changes how requests are sent. Options after it wrap what it makes.
+// transport changes how requests are sent. Options after it wrap the new transport.
 func transport(wrap func(http.RoundTripper) http.RoundTripper) func(*kopf.Operator) {
 	return func(o *kopf.Operator) {
 		o.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return wrapped{wrap(next), next} })

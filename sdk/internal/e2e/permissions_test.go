@@ -93,7 +93,7 @@ func waitGranted(cluster *kopftest.Cluster, config *rest.Config) {
 		_, errList := client.Do(cluster.T().Context(), kube.Request{
 			Method: http.MethodGet, Path: "/apis/kopf.dev/v1/namespaces/" + cluster.Namespace + "/kopfexamples?limit=1",
 		})
-		_, errDiscover := client.Discover(cluster.T().Context()) // a young control plane may not know that everybody may do that
+		_, errDiscover := client.Discover(cluster.T().Context()) // a young control plane may not yet grant discovery to all users
 		return errList == nil && errDiscover == nil
 	})
 }
@@ -151,7 +151,7 @@ func TestOperator_ReleasesObjectsOfDeletedDefinition(t *testing.T) {
 	defined := definition(cluster, own)
 	defined.Delete()
 	x.WaitFor("it is being deleted", func(o *kopf.Object) bool { return o.Get("metadata.deletionTimestamp") != nil })
-	op.Restart() // the cluster does not announce that the objects can be patched anymore
+	op.Restart() // the API server does not announce that the objects can be patched again
 	cleanable.Store(true)
 	defined.WaitGone()
 }

@@ -37,7 +37,7 @@ func failing(code int) strange {
 	return answer(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected","code":%d}`, code))
 }
 
-// lost lets the server apply the request, and loses the answer.
+// lost passes the request to the server, and loses the answer.
 func lost(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	resp, err := next.RoundTrip(req)
 	if err == nil {
@@ -46,7 +46,7 @@ func lost(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	return nil, err
 }
 
-// garbled lets the server apply the request, and damages the answer.
+// garbled passes the request to the server, and damages the answer.
 func garbled(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	resp, err := next.RoundTrip(req)
 	if err == nil {

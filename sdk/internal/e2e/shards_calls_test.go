@@ -23,7 +23,7 @@ import (
 type shardCall struct {
 	replica    string
 	uid        string
-	n          int // of the change
+	n          int // number of the change
 	start, end time.Time
 }
 

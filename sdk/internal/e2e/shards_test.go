@@ -31,7 +31,7 @@ func sharded(cluster *kopftest.Cluster, identity string, byNamespace bool) func(
 	}
 }
 
-// longLeases makes the leases of a replica last longer than any test: only what it releases can be taken over.
+// longLeases makes a replica's leases last longer than any test: other replicas can acquire only shards that it released.
 func longLeases(o *kopf.Operator) {
 	o.Settings.Scaling.LeaseDuration, o.Settings.Scaling.RenewDeadline = time.Hour, 50*time.Minute
 }
@@ -108,8 +108,8 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 			begin()
 		}
 	}
-	// A replica may have handled a change just before it was really killed, after that was noted. Then nobody else
-	// handles it: what counts is what is recorded.
+	// A replica may have handled and noted a change just before it was really killed. Then no other replica
+	// handles it, so that the test waits for the recorded state.
 	cluster.WaitUntil("the last changes are recorded as handled", func() bool { return maps.Equal(recordedChanges(cluster), want) })
 	if called := newestOf(noted.every()); !maps.Equal(called, want) {
 		t.Errorf("handled, by uid: %v, want %v", called, want)
@@ -123,7 +123,7 @@ func TestShards_SoakUnderKilledAndAddedReplicas(t *testing.T) {
 	})
 }
 
-// writeSoakReport logs what a soak did, and writes it into the file of $KOPF_SOAK_REPORT.
+// writeSoakReport logs a soak's report, and writes it into the file of $KOPF_SOAK_REPORT.
 func writeSoakReport(t *testing.T, report map[string]any) {
 	t.Helper()
 	text, err := json.MarshalIndent(report, "", "  ")

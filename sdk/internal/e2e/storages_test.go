@@ -149,7 +149,7 @@ func TestStorage_OutsideOfCluster(t *testing.T) {
 	o.WaitLog("Creation is processed: 2 succeeded; 0 failed.")
 	o.Stop()
 
-	// The next operator reads what is stored. A change of an ignored field is no change.
+	// The next operator reads the stored state. A change of an ignored field is no change.
 	o = cluster.Run(lifeOf(&c), outside)
 	object.Patch(tree{"spec": tree{"ignored": "whatever"}})
 	o.WaitLog("the essence is the same")

@@ -25,7 +25,7 @@ func TestTimer_PermanentErrorEndsIt(t *testing.T) {
 	x := cluster.Create(example("x"))
 	op.WaitLog("Timer 't' has exited on its own and will not be retried or restarted.")
 	x.Patch(field("other"))
-	// No daemon or timer runs that needs the finalizer.
+	// No running daemon or timer needs the finalizer.
 	x.WaitFor("it is not held", func(o *kopf.Object) bool { return o.Get("metadata.finalizers") == nil })
 	if n := r.count(r.all, "t x"); n != 1 {
 		t.Errorf("%d ticks", n)
@@ -54,7 +54,7 @@ func TestTimer_IdleIgnoresStatusChanges(t *testing.T) {
 	})
 	x.WaitFor("it has the result", func(o *kopf.Object) bool { return o.Get("status.t") == "value" })
 	x.Patch(tree{"status": tree{"heartbeat": "last"}})
-	cluster.Create(example("y")) // whose timer waits for longer than that of the other one would
+	cluster.Create(example("y")) // the timer of y waits for longer than the timer of x would
 	r.wait(cluster, "t y", 0, 1)
 	if n := r.count(r.all, "t x"); n != 1 {
 		t.Errorf("%d ticks without a change", n)

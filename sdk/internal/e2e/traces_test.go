@@ -199,8 +199,8 @@ func lines(log []kopftest.LogEntry) []string {
 	return out
 }
 
-// withoutAdditions drops from a patch what Kopf for Python does not send: the annotations that tell of
-// permanent failures, if there are others too, and the precondition.
+// withoutAdditions drops from a patch the parts that Kopf for Python does not send: annotations that record
+// permanent failures, if there are other annotations too, and the precondition.
 func withoutAdditions(payload any) any {
 	body, _ := payload.(tree)
 	metadata, _ := body["metadata"].(tree)

@@ -33,8 +33,8 @@ func increments(p *kopf.Patch) {
 	})
 }
 
-// disturbTransforms gives a strange answer to some of the requests of [increments]: n counts from 1 those
-// of the body, or those of the status.
+// disturbTransforms gives a strange answer to some of the requests of [increments]: n counts the requests for the
+// body and for the status separately, from 1.
 func disturbTransforms(strange strange, which func(status bool, n int) bool) func(http.RoundTripper) http.RoundTripper {
 	var mu sync.Mutex
 	seen := map[bool]int{}

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// sees returns a handler that records the field that it is called with, and retries while it is one of
-// the given.
+// sees returns a handler that records spec.field, and retries if the value is one of
+// retried.
 func sees(c *calls, id string, retried ...string) func(context.Context, *change) error {
 	return func(_ context.Context, r *change) error {
 		seen := kopf.GetOr(r.Body, "spec.field", "")

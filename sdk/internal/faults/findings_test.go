@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
-// findings are what is wrong after a trial, and what looks wrong but is explained: see
+// findings are the errors that a trial found, and the explained deviations: see
 // docs/reliability.md.
 type findings struct {
 	Duplicates []string       `json:"duplicates"` // unexplained
@@ -20,8 +20,8 @@ type findings struct {
 	Doubled    []string       `json:"doubled"` // effects and daemons
 	Explained  map[string]int `json:"explained"`
 
-	recorded []time.Duration // how long it took, of all calls
-	repeated []string        // calls that are explained, with the reason
+	recorded []time.Duration // duration from the end of each call to the version that records it
+	repeated []string        // explained repetitions, with the reason
 }
 
 func (f *findings) none() bool {
@@ -35,13 +35,13 @@ func (f *findings) pending() bool { return len(f.Losses)+len(f.Stuck) > 0 }
 type inspection struct {
 	*findings
 	object  *object
-	calls   []call   // of the object
-	life    int      // the last of the operator
+	calls   []call   // calls for the object
+	life    int      // number of the operator's last life
 	starts  []uint64 // the version of the cluster when a life began, by its number
 	refused []time.Time
 }
 
-// inspect looks at all objects. The expected values are those of living objects, by kind and name.
+// inspect looks at all objects. The expected values are the values of living objects, keyed by kind and name.
 func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected map[string]string) *findings {
 	f := &findings{Explained: map[string]int{}}
 	refused := refusals(injected)
@@ -204,8 +204,8 @@ func (i *inspection) times() {
 	}
 }
 
-// setBack reports whether the last-handled state was set back to that of a call, or the record of the
-// handler to one without success, after a version.
+// setBack reports whether, after a version, an older last-handled state replaced the newer one, or a record without
+// success replaced the handler's successful record.
 func (i *inspection) setBack(handler string, stored uint64, again call) bool {
 	former := i.object.at(stored)
 	for _, v := range i.object.versions {
@@ -235,7 +235,7 @@ func (i *inspection) doubledEffects() {
 	}
 }
 
-// lostDeletions looks for handlers of deletions that were not called.
+// lostDeletions looks for delete handlers that were not called.
 func (i *inspection) lostDeletions() {
 	if !slices.ContainsFunc(i.object.versions, func(v version) bool { return v.held && v.deleting }) {
 		return // it was deleted before the operator knew it

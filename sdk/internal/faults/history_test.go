@@ -28,17 +28,17 @@ const (
 // version is an object as the API server has stored it once.
 type version struct {
 	number   uint64
-	came     time.Time // to the trial's own watch
+	came     time.Time // time when the trial's own watch received it
 	gone     bool
 	deleting bool
 	held     bool              // has the finalizer
 	value    string            // spec.value
 	last     string            // spec.value when it was last handled; empty if it never was
-	records  map[string]record // of handlers
+	records  map[string]record // keyed by handler
 	status   status
 }
 
-// record is what is kept on an object about a handler.
+// record is the progress of a handler in an object's annotations.
 type record struct {
 	Purpose string
 	Retries int
@@ -47,9 +47,9 @@ type record struct {
 
 // status is where the handlers of a trial leave their effects: the number of the call.
 type status struct {
-	Applied []string `json:"applied,omitempty"` // by transformations of update_1
-	Created string   `json:"created,omitempty"` // by create_1
-	Merged  string   `json:"merged,omitempty"`  // by update_2
+	Applied []string `json:"applied,omitempty"` // calls whose transformations update_1 has applied
+	Created string   `json:"created,omitempty"` // call of create_1
+	Merged  string   `json:"merged,omitempty"`  // call of update_2
 	Result  string   `json:"create_2,omitempty"`
 }
 
@@ -79,13 +79,13 @@ func (o *object) at(number uint64) version {
 // history is all that the API server has stored, by a watch of its own without faults.
 type history struct {
 	mu      sync.Mutex
-	objects map[string]*object // by UID
+	objects map[string]*object // keyed by UID
 	names   map[string]string  // the newest UID of a kind and name
 	news    chan struct{}      // closed with the next version
 	err     error
 
 	client *http.Client
-	base   string // of the paths of the kinds
+	base   string // URL prefix of the kinds
 }
 
 func newHistory(t *testing.T, cluster *kopftest.Cluster) *history {

@@ -37,8 +37,8 @@ func TestInspection_Duplicates(t *testing.T) {
 	for name, test := range map[string]struct {
 		object *object
 		calls  []call
-		starts []uint64 // of the lives 0, 1, 2
-		want   string   // of the explanation; empty if there is none
+		starts []uint64 // versions of the cluster at the start of lives 0, 1, 2
+		want   string   // text in the explanation; empty if there is none
 	}{
 		"in the same life": {
 			object: at(version{value: "v1"}, version{value: "v1"}), calls: []call{created(1, 10), created(1, 20)}, starts: []uint64{0, 0},

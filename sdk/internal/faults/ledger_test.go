@@ -47,18 +47,18 @@ type subject struct {
 	Status status `json:"status"`
 }
 
-// handlerIDs are the handlers of changes: two for each cause, so that there is a time between them.
+// handlerIDs are the change handlers: two for each cause, so that there is a time between them.
 var handlerIDs = []string{"create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2"}
 
-// call is one successful call of a handler of changes.
+// call is one successful call of a change handler.
 type call struct {
-	id       string // of the call
+	id       string // unique ID
 	handler  string
 	reason   kopf.Reason
 	uid      string
 	old, new string // spec.value
-	version  uint64 // of the object that it was called with
-	life     int    // of the operator
+	version  uint64 // version of the object in the call
+	life     int    // number of the operator's life
 	at       time.Time
 }
 
@@ -68,20 +68,20 @@ func (c call) String() string {
 		c.id, c.handler, c.old, c.new, c.version, c.life, c.at.Format("05.000"))
 }
 
-// ledger is what handlers and daemons have done, in all lives of the operator.
+// ledger has the actions of handlers and daemons, in all lives of the operator.
 type ledger struct {
 	mu      sync.Mutex
 	life    int
-	runs    int // of all handlers, with those that failed
+	runs    int // number of handler calls, including failed ones
 	calls   []call
-	daemons map[string]map[int]int // how many run, by UID and life
+	daemons map[string]map[int]int // number of running daemons, by UID and life
 	doubled []string
 	samples []sample
 	starts  []uint64      // the version of the cluster when a life began, by its number
-	version func() uint64 // of the cluster now
+	version func() uint64 // returns the current version of the cluster
 }
 
-// sample is what the process needs between two lives.
+// sample is the process's use of resources between two lives.
 type sample struct {
 	Goroutines int
 	Heap       uint64 // bytes

@@ -33,7 +33,7 @@ func try(t *testing.T, names, operations int, plan func(seed uint64) kopftest.Ch
 	}
 }
 
-// pace lets up to twice the mean time pass.
+// pace sleeps for up to twice the mean.
 func (x *trial) pace(mean time.Duration) {
 	time.Sleep(time.Duration(x.random.Int64N(2 * int64(mean))))
 }

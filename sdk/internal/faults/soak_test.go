@@ -20,12 +20,12 @@ const (
 	reportVar = "KOPF_SOAK_REPORT"
 
 	soakNames = 60
-	// soakKillWithin lets a life last for some seconds: what happens within one has no explanation.
+	// soakKillWithin gives a life some seconds: repeated calls within one life have no explanation.
 	soakKillWithin = 300
 	soakPace       = 120 * time.Millisecond
 )
 
-// report is what a soak has come to.
+// report is the result of a soak.
 type report struct {
 	Seed       uint64            `json:"seed"`
 	Duration   string            `json:"duration"`
@@ -148,7 +148,7 @@ func TestSoak_LosesAndRepeatsNothing(t *testing.T) {
 	if report.Kills == 0 || len(report.ByKind) < 10 {
 		t.Errorf("too little has gone wrong: %d kills, %d kinds of faults", report.Kills, len(report.ByKind))
 	}
-	// Each life begins with what the soak itself needs: a leak of the operator adds up.
+	// Each life begins with the soak's own goroutines: a leak of the operator adds up.
 	if r := report.Goroutines; r["last"] > 2*r["first"]+20 {
 		t.Errorf("goroutines are left behind by the lives of the operator: %v", r)
 	}

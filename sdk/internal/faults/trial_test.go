@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { testmain.Run(m, testcluster.Exit) }
 // logVar names a folder for the logs of the operators, at all levels, one for each trial.
 const logVar = "KOPF_FAULTS_LOG"
 
-// settleTimeout is how long objects may take to be handled once nothing goes wrong anymore: the clock may
+// settleTimeout is how long objects may take to be handled once the faults have ended: the clock may
 // have been half a minute ahead, and CI may be slow.
 const settleTimeout = 5 * time.Minute
 
@@ -46,7 +46,7 @@ type tried struct {
 	kind   kind
 	name   string
 	handle *kopftest.Object // nil before the first
-	value  string           // that the object should have; empty if it should not exist
+	value  string           // expected spec.value; empty if the object should not exist
 }
 
 // newTrial starts an operator under a plan, for so many names.
@@ -107,7 +107,7 @@ func (x *trial) operate() {
 		x.operations++
 		o.handle.Delete()
 		o.value = ""
-	case what < 24: // several changes at once, some of which nobody may see
+	case what < 24: // several changes at once; the operator may miss some
 		for i := range 3 {
 			x.operations++
 			o.value = fmt.Sprint(value, ".", i)
@@ -133,7 +133,7 @@ func (x *trial) await(what string, condition func() bool) {
 	}
 }
 
-// settle ends the chaos, and waits until everything is handled. It returns what is wrong then.
+// settle ends the chaos, and waits until everything is handled. It returns the findings.
 func (x *trial) settle() *findings {
 	x.Helper()
 	operator := x.chaos.Calm()
