@@ -105,7 +105,7 @@ func TestAlarm_OffersWhatFailedBeforeTheStart(t *testing.T) {
 		}
 	}).sees("! 1 object failed before this start · A runs the failed handlers again")
 	u.press("A").sees("✓ retrying 2 objects")
-	u.publish(func(s *runner.State) { // graver than what may be retried
+	u.publish(func(s *runner.State) { // graver than failures that may be retried
 		s.Snapshot.Operator.Alarms = []inspect.Alarm{{Kind: inspect.AlarmForbidden, Verb: "patch", Resource: "pods.v1"}}
 	}).sees("✗ not permitted: patch pods.v1").seesNot("failed before this start")
 	u.publish(func(s *runner.State) { s.Snapshot.Operator.State = inspect.OperatorPaused }).seesNot("failed before this start")

@@ -15,16 +15,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// fakeObjects answers as a cluster with any object does, and records what it is asked for. The real one is tested in
+// fakeObjects answers as a cluster with any object does, and records the requests. The real implementation is tested in
 // internal/objects, and in cmd/kopf with the workbench.
 type fakeObjects struct {
-	yaml   string // of any object; demoYAML if empty
+	yaml   string // manifest of any object; demoYAML if empty
 	events []runner.Event
-	failed string // why nothing can be read
-	unread error  // why not all manifests can be read
+	failed string // reason that nothing can be read; empty if all can
+	unread error  // error in reading some manifests; nil if all can be read
 
 	calls   []string
-	refuse  []error // what the next calls of Save return
+	refuse  []error // results of the next calls of Save
 	saved   string  // the text of the last call of Save
 	owned   []string
 	ownedBy error
@@ -167,7 +167,7 @@ func demoEvents(now time.Time) []runner.Event {
 	}
 }
 
-// expectCalls fails the test unless the cluster was asked for exactly this.
+// expectCalls fails the test unless the cluster received exactly these requests.
 func (u *user) expectCalls(want ...string) *user {
 	u.t.Helper()
 	if got := strings.Join(u.source.objects.calls, "\n"); got != strings.Join(want, "\n") {
@@ -186,7 +186,7 @@ func TestYAML_FoldsSearchesAndHidesManagedFields(t *testing.T) {
 		press("enter").seesNot("23 lines")
 
 	u.press("/").write("two.ex").sees("match 1 of 1").cursorOn("host: two.example.com").press("enter")
-	u.press("g", "/", "ctrl+u").write("kubectl").press("enter").cursorOn("manager: kubectl-create") // what is folded is found, too
+	u.press("g", "/", "ctrl+u").write("kubectl").press("enter").cursorOn("manager: kubectl-create") // the search includes folded lines
 	u.press("esc").sees("apiVersion").press("g", "/").write("gold").press("enter").
 		cursorOn(`{"metadata":{"labels":{"tier":"gold"}}`).press("n").cursorOn("tier: gold").press("n").cursorOn(`"tier":"gold"`).press("N").cursorOn("tier: gold")
 	u.press("esc", "c").sees("lines of YAML")

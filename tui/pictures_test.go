@@ -51,7 +51,7 @@ const (
 
 // style is how a piece of text is drawn.
 type style struct {
-	fg, bg                                  string // empty for those of the terminal
+	fg, bg                                  string // empty for the terminal's default colors
 	bold, faint, italic, underline, reverse bool
 }
 

@@ -70,7 +70,7 @@ func pausedByPeer(now time.Time) *runner.State {
 	return s
 }
 
-// withPeers returns a state in which the operator gives way to somebody who has frozen it, and others to it.
+// withPeers returns a state in which the operator gives way to a user who has frozen it, and a peer to the operator.
 func withPeers(now time.Time) *runner.State {
 	s := demo(now)
 	o := &s.Snapshot.Operator

@@ -153,7 +153,7 @@ func (u *user) send(msg tea.Msg) {
 	u.answer()
 }
 
-// answer lets the operator answer what the page asks, as the program does after each message.
+// answer runs the page's inquiries until none is left, as the program does after each message.
 func (u *user) answer() {
 	for cmd := u.app.inquire(); cmd != nil; cmd = u.app.inquire() {
 		_, _ = u.app.handle(cmd())
@@ -239,7 +239,7 @@ func copied(objects []*inspect.Object) []*inspect.Object {
 // wait moves the clock.
 func (u *user) wait(d time.Duration) *user {
 	u.now = u.now.Add(d)
-	_, _ = u.app.handle(tickMsg(u.now)) // the next tick is not waited for
+	_, _ = u.app.handle(tickMsg(u.now)) // drops the command for the next tick
 	u.answer()
 	return u
 }
@@ -282,7 +282,7 @@ func (u *user) cursorOn(text string) *user {
 }
 
 func (u *user) click(x, y int) *user {
-	u.screen() // draws what is clicked on
+	u.screen() // draws the target of the click
 	u.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 	return u
 }

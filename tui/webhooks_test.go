@@ -131,7 +131,7 @@ func TestWebhooks_LostWayInIsShownUntilItIsBack(t *testing.T) {
 		publish(func(s *runner.State) { s.Webhooks.Phase, s.Webhooks.Error = runner.WebhooksOpen, "" }).
 		seesNot("lost").sees("✓ relay at service default/kopf-relay-s1:443")
 
-	// An operator that runs elsewhere tells it itself.
+	// An operator that runs elsewhere publishes the lost tunnel itself.
 	u := start(t, "admitting", 120, 30).press("5").publish(func(s *runner.State) {
 		admission := *s.Snapshot.Admission
 		admission.Lost = "the tunnel has gone"

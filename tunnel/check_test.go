@@ -158,7 +158,7 @@ func TestOpen_ManyAtOnce(t *testing.T) {
 	expectNoChecks(t)
 }
 
-// closedPort returns a port at which nobody listens.
+// closedPort returns a port without a listener.
 func closedPort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -215,7 +215,7 @@ func TestOpen_SystemAuthorities(t *testing.T) {
 	if err == nil {
 		t.Fatal(s.Close(t.Context(), true), "it is open")
 	}
-	// The API server was not told of the authority that has signed the certificate.
+	// The API server does not have the authority that signed the certificate.
 	if _, ok := errors.AsType[*UnreachableError](err); !ok || !strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("the error is %v", err)
 	}
@@ -259,7 +259,7 @@ func TestOpen_NgrokIsNeverChosen(t *testing.T) {
 	}
 }
 
-// foreignTLS serves a certificate of an authority that nobody trusts.
+// foreignTLS serves a certificate of an untrusted authority.
 func foreignTLS(listener net.Listener) net.Listener {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// networked returns an address of this machine in a network that others can be in, and another address of that network.
+// networked returns an address of this machine outside loopback, and a neighbour's address in the same network.
 func networked(t *testing.T) (own, other string) {
 	t.Helper()
 	interfaces, err := net.InterfaceAddrs()
@@ -50,7 +50,7 @@ func inNodeOf(t *testing.T, o *unstructured.Unstructured) {
 	})
 }
 
-// elsewhere makes the cluster of options one whose address tells nothing.
+// elsewhere gives the cluster of the options a remote address.
 func elsewhere(o Options) Options {
 	o.Cluster.Embedded, o.Cluster.Server = false, "https://198.51.100.7:6443"
 	return o

@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
-// operatorAt serves reviews at a new socket until the returned function is called, as an operator does that is
-// stopped: it answers what it has accepted.
+// operatorAt serves reviews at a new socket until a call of stop. Like a stopped operator, it answers the reviews that it
+// has accepted.
 func operatorAt(t *testing.T, socket string, handler http.HandlerFunc) (stop func()) {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
@@ -83,7 +83,7 @@ func TestForwarder_PathIsThatOfAnnouncedAddress(t *testing.T) {
 	g := NewForwarder(0)
 	g.base = Target{URL: "https://host.example/some/path/"}.below(g.secret).path()
 	g.Pass(socket)
-	for _, before := range []string{"", "/some/path", "/other"} { // what is in front may change it
+	for _, before := range []string{"", "/some/path", "/other"} { // a proxy in front may change the path
 		w := httptest.NewRecorder()
 		g.ServeHTTP(w, httptest.NewRequest(http.MethodPost, before+"/"+g.secret+"/one", strings.NewReader("{}")))
 		if want := "/some/path/" + g.secret + "/one"; w.Body.String() != want {
@@ -97,7 +97,7 @@ func TestForwarder_ReviewWaitsForOperator(t *testing.T) {
 	g := NewForwarder(time.Minute)
 	answered := make(chan *httptest.ResponseRecorder, 1)
 	go func() { answered <- ask(t, g, "?timeout=30s", "{}") }()
-	g.Pass(socket) // nobody listens yet
+	g.Pass(socket) // the socket has no listener yet
 	select {
 	case w := <-answered:
 		t.Fatalf("answered without an operator: %d %s", w.Code, w.Body)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// changes are the statuses that a session has told.
+// changes are the published statuses of a session.
 type changes chan Status
 
 // watchChanges returns the changes of the session that is opened with the options.
@@ -41,7 +41,7 @@ func (c changes) await(t *testing.T, what string, is func(Status) bool) Status {
 // faltering is a way through a port that the test can end, and that can fail to be opened.
 type faltering struct {
 	mu       sync.Mutex
-	errs     []error // of the next attempts to open it
+	errs     []error // errors of the next attempts to open it
 	listener *endingListener
 }
 
@@ -81,7 +81,7 @@ func (f *faltering) Open(ctx context.Context) (*Entrance, error) {
 	return e, nil
 }
 
-// fall ends the way, and lets the next attempts to open it fail.
+// fall ends the way, and makes the next attempts to open it fail.
 func (f *faltering) fall(reason error, next ...error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +172,7 @@ func TestSession_LostNgrokIsToldUntilItIsBack(t *testing.T) {
 
 func TestSession_EndpointThatLeadsNowhereIsOpenedAgain(t *testing.T) {
 	server, _, told := openPassing(t)
-	server.misroute(true) // the client is told that it is connected, and gets nothing
+	server.misroute(true) // the client gets the answer of a successful connection, but no requests
 	server.drop()
 	told.await(t, "lost", func(now Status) bool { return now.Lost != nil })
 	told.await(t, "found unreachable", func(now Status) bool {

@@ -60,7 +60,7 @@ func withCluster(m *testing.M) (code int, err error) {
 	if code = m.Run(); code == 0 {
 		// Connections to the API server are kept for later requests. The client of ngrok notices at its next
 		// heartbeat that a session has ended. A port-forward that the other side ended first waits a second for
-		// somebody who wants to know.
+		// its reader.
 		err = testmain.Find(before,
 			goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown"),
 			goleak.IgnoreAnyFunction("golang.ngrok.com/muxado/v2.(*Heartbeat).requester"), goleak.IgnoreAnyFunction("golang.ngrok.com/muxado/v2.(*Heartbeat).check"),

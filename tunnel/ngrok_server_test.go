@@ -27,18 +27,18 @@ const (
 // ngrokServer speaks the protocol of ngrok's service to its client, and serves the public endpoint with TLS.
 type ngrokServer struct {
 	t       *testing.T
-	control net.Listener // for clients
+	control net.Listener // endpoint for clients
 	edge    net.Listener // the public endpoint
-	url     string       // of the edge
+	url     string       // address of the edge
 	roots   *x509.CertPool
 	serving sync.WaitGroup
 
 	token      string // the only valid one
 	bindError  string
-	connection chan *ngrokClient // those that have bound the endpoint
+	connection chan *ngrokClient // receives each client that has bound the endpoint
 
 	mu        sync.Mutex
-	misroutes bool // callers reach nobody
+	misroutes bool // the edge closes connections of callers
 	client    *ngrokClient
 	current   chan struct{} // closed when client is replaced
 }
@@ -47,7 +47,7 @@ type ngrokServer struct {
 type ngrokClient struct {
 	session muxado.TypedStreamSession
 	bind    string // the id of the endpoint
-	domain  string // that was asked for
+	domain  string // requested domain
 }
 
 func newNgrokServer(t *testing.T) *ngrokServer {
@@ -100,7 +100,7 @@ func (s *ngrokServer) accept(l net.Listener, serve func(net.Conn)) {
 	}
 }
 
-// misroute lets callers reach nobody, or the client again.
+// misroute makes the edge close callers' connections, or pass them to the client again.
 func (s *ngrokServer) misroute(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *ngrokServer) answer(w io.Writer, v any) {
 	}
 }
 
-// serveEdge passes what a caller says on to the client in a stream.
+// serveEdge passes a caller's bytes on to the client in a stream.
 func (s *ngrokServer) serveEdge(conn net.Conn) {
 	defer conn.Close()
 	s.mu.Lock()

@@ -140,7 +140,7 @@ func TestRelay_RemovesPodAndService(t *testing.T) {
 	expectGone(t, "kopf-relay-relay-removed")
 }
 
-// expectGone fails unless the pod and the service are gone, or are being deleted.
+// expectGone fails unless the pod and the service do not exist, or are being deleted.
 func expectGone(t *testing.T, name string) {
 	t.Helper()
 	if pod, err := newClient(t).Resource(pods).Namespace("default").Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) && (err != nil || pod.GetDeletionTimestamp() == nil) {
@@ -176,7 +176,7 @@ func TestRelay_RenewsMarks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// No lock tells that this session is alive: so it is for other machines.
+	// This session has no lock, and so counts as a session of another machine.
 	expect := func(want ...string) {
 		t.Helper()
 		found, err := Leftovers(t.Context(), config)

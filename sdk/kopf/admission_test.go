@@ -94,7 +94,7 @@ func TestAdmission_ObjectsThatDoNotDecode(t *testing.T) {
 	if !errors.As(err, &denial) || denial.KopfCode() != 422 || !strings.Contains(err.Error(), "spec.size") || called {
 		t.Errorf("%v, called: %t", err, called)
 	}
-	// What is stored already does not matter: it must be possible to mend or to delete it.
+	// An invalid stored object does not matter: users must be able to repair or delete it.
 	if _, err := h.Invoke(t.Context(), reviewCall(t, misfit, "", &warnings)); err != nil || !called {
 		t.Errorf("%v, called: %t", err, called)
 	}

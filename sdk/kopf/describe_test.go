@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// knownResources are those of the cluster that the described operators are for.
+// knownResources are the resources of the described operators' cluster.
 var knownResources = []inspect.APIResource{
 	{Version: "v1", Plural: "pods", Kind: "Pod", Shortcuts: []string{"po"}, Namespaced: true, Preferred: true, Subresources: []string{"status"}},
 	{Version: "v1", Plural: "nodes", Kind: "Node", Preferred: true},
@@ -26,7 +26,7 @@ var knownResources = []inspect.APIResource{
 	{Group: "two.dev", Version: "v1", Plural: "things", Kind: "Thing", Namespaced: true, Preferred: true, Categories: []string{"all"}},
 }
 
-// describeOperator returns what an operator says of itself.
+// describeOperator returns an operator's description.
 func describeOperator(t *testing.T, operator *kopf.Operator, known ...inspect.APIResource) inspect.Description {
 	t.Helper()
 	dir := t.TempDir()

@@ -84,7 +84,7 @@ func Example_filter() {
 	)
 	kopf.OnUpdate(&r, claims, provision, kopf.Field("spec.size"), kopf.From("1Gi"), kopf.To(kopf.Present))
 
-	// Mistakes are reported together, with their places in the code.
+	// Errors in registrations are reported together, with their places in the code.
 	kopf.OnCreate(&r, claims, provision, kopf.ID("other"), kopf.Labels{"tier": 3})
 	fmt.Println(r.Err() != nil)
 	// Output:

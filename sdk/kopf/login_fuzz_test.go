@@ -26,7 +26,7 @@ func FuzzKubeconfig(f *testing.F) {
 		}
 		info, err := readKubeconfig(path, contextName)
 		if err != nil {
-			// What is not a kubeconfig may be quoted; the passwords of URLs may not.
+			// The error may quote text of an invalid kubeconfig, but not the passwords of URLs.
 			for _, secret := range []string{":s3cret-1@", ":s3cret-2@"} {
 				if strings.Contains(err.Error(), secret) {
 					t.Errorf("%q: %v", text, err)

@@ -140,7 +140,7 @@ func TestKubeconfig_UsesProxy(t *testing.T) {
 	if _, _, err := whoami(t, info.Config); err != nil || tunnels.Load() != 1 {
 		t.Error(err, tunnels.Load())
 	}
-	// What was refused through a proxy is known as refused.
+	// The key identifies credentials that a server refuses through a proxy.
 	if key, _ := kube.Identify(info.Config); key == "" {
 		t.Error("the credentials cannot be told from others")
 	}
@@ -209,7 +209,7 @@ func TestKubeconfig_OpenIDConnectRenewsTokens(t *testing.T) {
 	if renewals != 2 {
 		t.Errorf("%d renewals", renewals)
 	}
-	// The next program goes on from there: a refresh token may be good for one use.
+	// The next program continues from the saved state: a refresh token may be good for one use.
 	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "refresh-2") {
 		t.Errorf("%s, %v", text, err)
 	}

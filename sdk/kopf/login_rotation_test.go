@@ -91,7 +91,7 @@ func (r *rotation) certificate() map[string]string {
 	return map[string]string{"tls.crt": string(cert), "tls.key": string(key)}
 }
 
-// answer is what a plugin is to print.
+// answer returns the next output of the plugin.
 func (r *rotation) answer() map[string]string {
 	token, until := r.gate.Token()
 	status := map[string]any{"token": token}

@@ -25,8 +25,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// programVar names the program that the test binary runs, so that signals, exit codes and streams are
-// those of a process.
+// programVar names the program that the test binary runs, so that the test covers signals, exit codes and streams of
+// a real process.
 const programVar = "KOPF_TEST_PROGRAM"
 
 var programs = map[string]func(){
@@ -118,7 +118,7 @@ func start(t *testing.T, program string, env []string, args ...string) *process 
 	t.Helper()
 	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], args...), t: t, ended: make(chan struct{})}
 	p.Args[0] = "/somewhere/operator"
-	// Programs with the race detector wait for a second at their end if they are not told otherwise.
+	// By default, programs with the race detector wait for a second at their end.
 	p.Env = append([]string{programVar + "=" + program, "GORACE=atexit_sleep_ms=0"}, env...)
 	p.Dir = t.TempDir()
 	p.Stdout, p.Stderr = stream{p, &p.stdout}, stream{p, &p.stderr}
@@ -131,7 +131,7 @@ func start(t *testing.T, program string, env []string, args ...string) *process 
 	}
 	go func() {
 		defer close(p.ended)
-		_ = p.Cmd.Wait() // its state tells more
+		_ = p.Cmd.Wait() // tests check the state of the process
 	}()
 	t.Cleanup(func() {
 		_ = p.Process.Kill() // it has mostly ended
@@ -267,7 +267,7 @@ func TestMain_MistakesOnStandardError(t *testing.T) {
 		program string
 		args    []string
 		code    int
-		want    string // of standard error, without what depends on the machine
+		want    string // text on standard error, without machine-dependent parts
 	}{
 		"unknown flag":                {"operator", []string{"--bogus"}, 2, "operator: unknown flag: --bogus\nSee: operator --help\n"},
 		"an argument":                 {"operator", []string{"x"}, 2, "operator: unexpected argument \"x\": an operator takes only flags (see --help)\nSee: operator --help\n"},

@@ -119,5 +119,5 @@ func TestSetMemo_StoresExistingValue(t *testing.T) {
 	if got := MemoOf[pings](m); got == mine || got.n != 0 {
 		t.Errorf("got %v after it was removed", got)
 	}
-	SetMemo(nil, mine) // of a request that was made by hand
+	SetMemo(nil, mine) // the memo of a request that a test constructed
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 )
 
-// metricsOfTest implements what the engine's interface has in another form.
+// metricsOfTest implements meter's interface by recording the values.
 type metricsOfTest struct {
 	meter.None
 	attempts []meter.Attempt

@@ -19,9 +19,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 )
 
-// BenchmarkHandling creates objects, and lets an operator handle each: from the event of
-// its creation to that of the last patch. The figures are per object. There is no network: the
-// rest of what an object costs is in bench/README.md.
+// BenchmarkHandling creates objects, which an operator handles. A measurement starts with the event of an object's
+// creation and ends with the event of its last patch. The figures are per object. There is no network: bench/README.md
+// has the remaining costs of an object.
 func BenchmarkHandling(b *testing.B) {
 	server := newBenchServer(b)
 	registry := new(kopf.Registry)
@@ -39,7 +39,7 @@ func BenchmarkHandling(b *testing.B) {
 	}
 	go func() { done <- operator.Run(ctx) }()
 	<-ready
-	server.create(0) // it teaches the server what the patches make of an object
+	server.create(0) // the server learns the object's state after each patch
 	<-server.handled
 
 	const atOnce = 16
@@ -72,8 +72,8 @@ type benchServer struct {
 	handled chan struct{}
 
 	created  string
-	patched  atomic.Pointer[string] // what the first patch makes of an object
-	finished atomic.Pointer[string] // and the second
+	patched  atomic.Pointer[string] // the object after the first patch
+	finished atomic.Pointer[string] // the object after the second patch
 }
 
 const benchObject = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"annotations":{"someannotation":"somevalue"},` +

@@ -89,7 +89,7 @@ func TestPatch_RefusesToReplaceWhatHasNoFields(t *testing.T) {
 	p.Set("spec.map.a", 1)
 	p.Set("spec.absent.a.b", 1)
 	p.Remove("spec.size")
-	p.Set("spec.size.a", 1) // the number is gone
+	p.Set("spec.size.a", 1) // the map replaces the number
 	p.Set("spec.items", tree{"a": 1})
 	p.Set("spec.items.b", 2) // the list is a map by now
 	p.SetLabel("app.kubernetes.io/name", "x")

@@ -11,7 +11,7 @@ import (
 )
 
 func TestRecorder_NilPostsNothing(t *testing.T) {
-	var c kopf.Change[kopf.Object] // as made by hand, in tests
+	var c kopf.Change[kopf.Object] // as a test constructs it
 	c.Recorder.Info("Reason", "message")
 	c.Recorder.Warn("Reason", "message")
 	c.Recorder.Error("Reason", errors.New("broken"))

@@ -126,7 +126,7 @@ func TestClock_JumpsDecideAboutRetries(t *testing.T) {
 	object := cluster.Apply(widget)
 	operator.WaitRetrying(object)
 	clock.Jump(2 * time.Hour)
-	object.Set("metadata.labels.touched", "yes")    // it is looked at again
+	object.Set("metadata.labels.touched", "yes")    // the operator handles the object again
 	operator.WaitLog("Handler 'create' succeeded.") // WaitHandled does not wait for a retry in an hour
 	operator.WaitHandled(object)
 	clock.Correct()

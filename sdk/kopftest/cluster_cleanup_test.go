@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
-// secretive does not let anybody list secrets.
+// secretive refuses requests to list secrets.
 type secretive struct{ http.RoundTripper }
 
 func (s secretive) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -20,7 +20,7 @@ func (s secretive) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
 }
 
-// WrappedRoundTripper lets the connections beneath be closed.
+// WrappedRoundTripper exposes the inner transport, so that its connections can be closed.
 func (s secretive) WrappedRoundTripper() http.RoundTripper { return s.RoundTripper }
 
 func TestCleanup_ReleasesOthersIfOneResourceCannotBeListed(t *testing.T) {

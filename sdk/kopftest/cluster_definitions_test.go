@@ -42,7 +42,7 @@ func TestDefinitions_DeletedByLastUser(t *testing.T) {
 	}
 	definition.WaitGone()
 
-	// It can be made again, and what was there before the tests is left alone.
+	// The definition can be created again. Cleanup keeps a definition that precedes the tests.
 	again := cluster.With(t)
 	again.estate = &estate{client: cluster.client}
 	again.Apply(gizmosCRD)

@@ -75,7 +75,7 @@ func TestDaemon_TimePassesInBubble(t *testing.T) {
 		if n := len(run.Patches()); n != 3 { // at once, after one minute, and after two
 			t.Errorf("%d patches", n)
 		}
-		run.NextSleep() // the third one, which goes on
+		run.NextSleep() // the third sleep, which has not ended
 		run.NextSleep()
 		if at := time.Since(start); at != 3*time.Minute || run.Object().Get("status.size") != int64(2) {
 			t.Errorf("after %s, it has seen %v", at, run.Object().Get("status.size"))

@@ -122,7 +122,7 @@ func TestFaultProxy_FaultsOfRequests(t *testing.T) {
 		fault  Fault
 		status int
 		effect bool
-		words  string // in the body, or in the error
+		words  string // text in the body or in the error
 	}{
 		{fault: Fault{Kind: FaultDrop}, words: "EOF"},
 		{fault: Fault{Kind: FaultDrop, AfterEffect: true}, effect: true, words: "EOF"},
@@ -200,7 +200,7 @@ func TestFaultProxy_FaultsOfStreams(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		fault Fault
-		want  []string // as far as the client reads
+		want  []string // events that the client can read
 		ends  bool
 	}{
 		{Fault{Kind: FaultDrop, Events: 2}, []string{"ADDED 0", "MODIFIED 1"}, true},
@@ -252,7 +252,7 @@ func TestFaultProxy_ListOfStreamHasNoFaultsOfEvents(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind FaultKind
-		want []string // after the list
+		want []string // events after the list
 	}{
 		{FaultDuplicate, []string{"MODIFIED 1", "MODIFIED 1"}},
 		{FaultOutdated, []string{"MODIFIED 1", "MODIFIED 0"}},
@@ -279,7 +279,7 @@ func TestFaultProxy_ListOfStreamHasNoFaultsOfEvents(t *testing.T) {
 					t.Errorf("got %q, want %q", got, want)
 				}
 			}
-			read(c.lines(list), "ADDED 0", "BOOKMARK ") // the proxy knows a former version from now on
+			read(c.lines(list), "ADDED 0", "BOOKMARK ") // the proxy knows a previous version of the object
 			lines := c.lines(list)
 			read(lines, "ADDED 0", "BOOKMARK ")
 			if injected := proxy.Injected(); len(injected) > 0 {

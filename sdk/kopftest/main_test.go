@@ -32,7 +32,7 @@ func (d *doomed) Fatal(args ...any) {
 	runtime.Goexit()
 }
 
-// failureOf runs what has to fail, and returns the message.
+// failureOf runs a function that must fail, and returns the message.
 func failureOf(t *testing.T, f func(testing.TB)) string {
 	t.Helper()
 	d := &doomed{TB: t}

@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// asideVar tells the tests of this file which run in a process of their own that they do.
+// asideVar is set in the separate processes that run tests of this file.
 const asideVar = "KOPFTEST_ASIDE"
 
 // aside makes a process that runs one of them.

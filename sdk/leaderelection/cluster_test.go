@@ -36,7 +36,7 @@ func elected(cluster *kopftest.Cluster, identity string) func(*kopf.Operator) {
 	}
 }
 
-// longLease makes the lease last longer than any test: it can only be taken over once it is released.
+// longLease makes the lease last longer than any test: another replica can acquire it only after a release.
 func longLease(o *kopf.Operator) {
 	o.Settings.Scaling.LeaseDuration, o.Settings.Scaling.RenewDeadline = time.Hour, 50*time.Minute
 }

@@ -131,11 +131,11 @@ func TestMetrics_ConcurrentUse(t *testing.T) {
 	}
 }
 
-// row is what the documentation tells of a metric.
+// row is the documentation of a metric.
 type row struct {
 	kind   string
 	labels []string
-	values string // of the labels, as they are written
+	values string // documented values of the labels
 }
 
 func documented(t *testing.T) map[string]row {

@@ -31,7 +31,7 @@ func TestObserver_ToleratesOtherClocks(t *testing.T) {
 		if p := o.Peers(last, now.Add(30*time.Second))[0]; p.IsDead(now.Add(59*time.Second)) || !p.IsDead(now.Add(time.Minute)) {
 			t.Errorf("%s: another look at the same record must not prolong it: %s", name, p.Deadline)
 		}
-		// Somebody else has removed it, and it was written again.
+		// Another process has removed the record, and the peer wrote it again.
 		o.Peers(nil, now)
 		if p := o.Peers(record(now.Add(time.Second)), now)[0]; p.IsDead(now.Add(59 * time.Second)) {
 			t.Errorf("%s: it was renewed: %s", name, p.Deadline)

@@ -56,7 +56,7 @@ type team struct {
 
 	mu      sync.Mutex
 	handled map[string][]string // "object=field" → names of the operators that handled it
-	running map[string]string   // of daemons: object → name of the operator
+	running map[string]string   // running daemons: object → name of the operator
 	overlap []string            // daemons of several operators at a time
 	stops   []kopf.StopReason
 }
@@ -218,7 +218,7 @@ func TestPeering_ChangesDuringPauseAreHandledOnce(t *testing.T) {
 	}
 	cluster.WaitUntil("all are handled", func() bool { x.mu.Lock(); defer x.mu.Unlock(); return len(x.handled) == n && len(x.running) == n })
 
-	// What Kopf for Python writes when somebody freezes the operator.
+	// Kopf for Python writes this record when a user freezes the operator.
 	object.Patch(tree{"status": tree{"alice@laptop": tree{"priority": 100, "lifetime": 3600, "lastseen": time.Now().UTC().Format("2006-01-02T15:04:05.000000+00:00")}}})
 	x.states(map[string]inspect.OperatorState{"op": paused})
 	cluster.WaitUntil("the daemons stop", func() bool { x.mu.Lock(); defer x.mu.Unlock(); return len(x.running) == 0 })

@@ -54,7 +54,7 @@ func TestPeering_OutageIsNoDeath(t *testing.T) {
 		t.Errorf("daemons of several operators ran at a time: %v", x.overlap)
 	}
 
-	// All are cut off for longer than their lifetime. Nobody takes the other for dead before that could renew its record.
+	// All are cut off for longer than their lifetime. Each takes the other for dead only after that could renew its record.
 	x.members["high"].Stop()
 	x.states(map[string]inspect.OperatorState{"low": running})
 	x.launch("high", 100, proxy.Connect)
@@ -163,7 +163,7 @@ func TestPeering_ClusterWideForOperatorsOfNamespaces(t *testing.T) {
 	x.launch("low", 0, wide).WaitReady()
 	x.launch("high", 1, wide).WaitReady()
 	x.states(map[string]inspect.OperatorState{"low": paused, "high": running})
-	// Somebody removes a record: its operator writes it again.
+	// A user removes a record: its operator writes it again.
 	record.Patch(tree{"status": tree{"high": nil}})
 	record.WaitFor("it is there again", func(o *kopf.Object) bool { return o.Get("status.high") != nil })
 	x.states(map[string]inspect.OperatorState{"low": paused, "high": running})

@@ -67,7 +67,7 @@ func TestParsePeers_MalformedRecordsHaveDefaults(t *testing.T) {
 	}
 }
 
-// FuzzParsePeers checks that what others write into a peering object never breaks an operator.
+// FuzzParsePeers checks that other programs' values in a peering object never break an operator.
 func FuzzParsePeers(f *testing.F) {
 	f.Add([]byte(`{"a": {"priority": 1, "lifetime": 60, "lastseen": "2024-01-01T12:00:00+00:00"}}`))
 	f.Add([]byte(`{"a": {"priority": "1e400", "lifetime": -1e308, "lastseen": "0001-01-01T00:00:00Z", "paused": {"by": [1, null]}}}`))

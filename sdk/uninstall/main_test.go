@@ -39,7 +39,7 @@ var (
 	apiNone       = inspect.APIResource{Group: "none.example.com", Version: "v1", Plural: "things", Kind: "Thing", Namespaced: true}
 )
 
-// run is a removal of an operator, and what it has said.
+// run is a removal of an operator, with its output and notes.
 type run struct {
 	*remover
 
@@ -72,7 +72,7 @@ func newRun(t *testing.T, config *rest.Config, target Target, options Options) *
 	return r
 }
 
-// lines returns what was printed.
+// lines returns the printed lines.
 func (r *run) lines() []string {
 	return strings.Split(strings.TrimSuffix(r.out.String(), "\n"), "\n")
 }

@@ -44,7 +44,7 @@ const (
 	held = `"2999-01-01T00:00:00.000000Z"`
 )
 
-// createRemains creates what an operator has left, and what others have, with leases in a namespace.
+// createRemains creates leftovers of an operator, and objects of other owners, with leases in a namespace.
 func createRemains(t *testing.T, client *kube.Client, namespace string) {
 	t.Helper()
 	apply(t, client, &webhookResources[0], "", `
@@ -73,8 +73,8 @@ status:
 	createLease(t, client, namespace, "other-0", "other", held)
 }
 
-// definePeering creates the definition of the peering objects, unless another test has. It stays: tests that follow
-// one another cannot wait until it is gone.
+// definePeering creates the definition of the peering objects, unless it exists. The definition stays, since a
+// consecutive test cannot wait until the API server has deleted it.
 func definePeering(t *testing.T, client *kube.Client) {
 	t.Helper()
 	body, err := yaml.YAMLToJSON([]byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition" + peeringDefinition))
@@ -239,7 +239,7 @@ func TestRun_RefusedRemainsAreNamed(t *testing.T) {
 	for _, test := range []struct {
 		method, path string
 		code         int
-		want         string // in the error; empty if it succeeds
+		want         string // text in the error; empty if run succeeds
 	}{
 		{http.MethodGet, "/validating", http.StatusForbidden, "could not look for webhook configurations"},
 		{http.MethodDelete, "/validating", http.StatusForbidden, "1 of 5 are still there"},

@@ -30,7 +30,7 @@ func createPod(t *testing.T, client *kube.Client, namespace, name, phase string)
 	createPodLike(t, client, namespace, "{name: "+name+", labels: {app.kubernetes.io/name: op}}", phase)
 }
 
-// createOrphan creates a running pod of a ReplicaSet whose Deployment is gone. The selector of the ReplicaSet does not
+// createOrphan creates a running pod of a ReplicaSet without its Deployment. The selector of the ReplicaSet does not
 // match, and it is not the pod's controller, so that no controller ends the pod.
 func createOrphan(t *testing.T, client *kube.Client, namespace, owner, hash, name string) {
 	t.Helper()

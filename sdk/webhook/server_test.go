@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { testmain.Run(m, os.Exit) }
 
-// serve runs a server until the end of the test, and returns what it announces.
+// serve runs a server until the end of the test, and returns the client configuration that the server announces.
 func serve(t *testing.T, s *Server, reviews http.HandlerFunc) ClientConfig {
 	t.Helper()
 	s.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/stream"
 )
 
-// hostile has what must not reach a terminal: colors, the clipboard, a title, a forged line, 8-bit
-// controls, a change of direction, NUL, and bytes that are no text.
+// hostile has bytes that must not reach a terminal: colors, the clipboard, a title, a forged line, 8-bit
+// controls, a change of direction, NUL, and invalid UTF-8.
 const hostile = "x\x1b[31m\x1b]52;c;cm0=\x07\x1b]0;title\x1b\\\r\n12:00:00  operator  forged\u009b2J\u202egnp\u2066\u2028\x00\x7f\x08\x9b31m\xff"
 
 // plant sets all strings in a value.

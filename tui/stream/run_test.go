@@ -50,7 +50,7 @@ func (s *source) change(f func(*runner.State)) {
 	synctest.Wait()
 }
 
-// output runs the stream while the states of a story are published, and returns what it wrote.
+// output runs the stream while the states of a story are published, and returns the stream's output.
 func output(t *testing.T, opts stream.Options, story func(s *source)) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"golang.ngrok.com/muxado/v2"
 )
 
-// recorder is a connection that keeps what is written to it.
+// recorder is a connection that keeps the written bytes.
 type recorder struct {
 	net.Conn
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.Conn.Write(b)
 }
 
-// recordedFrames returns the frames of both sides of a session: those of the relay, and those of its client, which
+// recordedFrames returns the frames that both sides of a session wrote: the relay, and its client, which
 // answers a connection.
 func recordedFrames(f *testing.F) (ofRelay, ofClient []byte) {
 	f.Helper()
@@ -69,7 +69,7 @@ func recordedFrames(f *testing.F) (ofRelay, ofClient []byte) {
 	return bytes.Clone(server.written.Bytes()), bytes.Clone(client.written.Bytes())
 }
 
-// speak greets and sends the frames. What the other side says is dropped.
+// speak greets and sends the frames. It drops the other side's answer.
 func speak(conn net.Conn, frames []byte) {
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(io.Discard, conn) })

@@ -23,7 +23,7 @@ func TestCause_SupersededOneLeavesNoProgress(t *testing.T) {
 		kopf.OnDelete(r, kexes, c.does("deleted"), kopf.ID("deleted"))
 	})
 	object := example("x")
-	object["metadata"].(tree)["finalizers"] = []any{"example.com/mine"} // keeps the object, so that the test sees its last annotations
+	object["metadata"].(tree)["finalizers"] = []any{"example.com/mine"} // keeps the object for the test
 	cluster.Create(object)
 	waitHandled(cluster.Object(kex.name(), "x"))
 	cluster.Object(kex.name(), "x").Patch(field("changed"))

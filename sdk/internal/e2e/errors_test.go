@@ -36,7 +36,7 @@ func TestError_PanicIsRetried(t *testing.T) {
 	op.WaitLog("Handler 'created' failed with an exception and will try again in 0.02 seconds: panic: runtime error: index out of range [0] with length 0")
 	op.WaitLog("Handler 'watched' failed with an exception and will ignore it: panic: watched badly")
 	i := slices.IndexFunc(op.LogEntries(), func(e kopftest.LogEntry) bool { return strings.Contains(e.String(), "errors_test.go") })
-	op.WaitLog("panic: watched badly at e2e/errors_test.go:") // the same text as in the inspector's handler and object, and in the Kubernetes event
+	op.WaitLog("panic: watched badly at e2e/errors_test.go:") // the text of the Kubernetes event, too
 	if i < 0 {
 		t.Error("no stack shows where it was")
 	}

@@ -20,7 +20,7 @@ type findings struct {
 	Doubled    []string       `json:"doubled"` // effects and daemons
 	Explained  map[string]int `json:"explained"`
 
-	recorded []time.Duration // duration from the end of each call to the version that records it
+	recorded []time.Duration // duration from each call to the version that records it
 	repeated []string        // explained repetitions, with the reason
 }
 
