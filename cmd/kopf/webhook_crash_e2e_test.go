@@ -82,7 +82,7 @@ func TestE2E_CrashedOperatorBlocksNobody(t *testing.T) {
 	save(false)
 	flag := "--kubeconfig=" + cluster.KubeconfigPath
 	dev, said := startDev(t, dir, env, flag)
-	// reviewed waits until a process other than former reviews, and returns its ID. No request fails meanwhile.
+	// reviewed waits until another process than the given one reviews, and returns its ID. No request fails meanwhile.
 	reviewed := func(former int) (pid int) {
 		t.Helper()
 		eventuallyWithin(t, 3*time.Minute, "reviewed by another process than "+strconv.Itoa(former), func() bool {

@@ -98,7 +98,7 @@ func TestFinalizers_SurviveRefusals(t *testing.T) {
 	for _, test := range []struct {
 		title  string
 		refuse func(namespace string, w http.ResponseWriter, r *http.Request) bool
-		left   int    // number of finalizers that remain on one object
+		left   int    // number of objects that keep the finalizer
 		note   string // says why
 	}{
 		{title: "throttled", refuse: first(2, http.StatusTooManyRequests)},
