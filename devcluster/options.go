@@ -39,8 +39,8 @@ type Options struct {
 	// neither a running cluster nor existing data. The cluster is an embedded one.
 	Ephemeral bool
 	// FeatureGates enable and disable features of the API server of an embedded cluster, in the notation of its flag,
-	// such as "ShardedListAndWatch=true". A cluster keeps its feature gates until it is started with other gates; a
-	// cluster that runs with other gates is refused. With feature gates, Auto means Embedded.
+	// such as "ShardedListAndWatch=true". A cluster keeps its feature gates until a start with other gates. A
+	// running cluster with other gates is refused. With feature gates, Auto means Embedded.
 	FeatureGates string
 	// LowPriority lowers the CPU priority of the cluster, so that other programs come first, such as the user's
 	// terminal. It applies only to an embedded cluster that this call starts.

@@ -19,7 +19,7 @@ type sideBySide struct {
 	cpu     []time.Duration // CPU time of each round
 }
 
-// measureSideBySide measures the operator, another build of it if there is one, and the bare client at the same time.
+// measureSideBySide measures the operator, another build of the operator if configured, and the bare client concurrently.
 // Other load on the machine affects all programs alike, so the ratios hold on a busy machine too.
 func measureSideBySide(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
 	operator, t, err := l.startBeside(ctx, c, client, "side-operator", program{})
