@@ -319,7 +319,7 @@ func (e *example) settle(ctx context.Context, client *inspect.Client, objects []
 	})
 }
 
-// awaitRecords waits until each object's last-handled configuration matches the object.
+// awaitRecords waits until the spec and labels in each last-handled configuration match the object.
 func awaitRecords(ctx context.Context, cluster dynamic.Interface, objects []apply.Object) error {
 	return poll(ctx, func() (bool, error) {
 		for _, o := range objects {

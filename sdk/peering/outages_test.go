@@ -54,7 +54,7 @@ func TestPeering_OutageIsNoDeath(t *testing.T) {
 		t.Errorf("daemons of several operators ran at a time: %v", x.overlap)
 	}
 
-	// All are cut off for longer than their lifetime. Each takes the other for dead only after that could renew its record.
+	// All are cut off for longer than their lifetime. Each declares its peer dead only after the peer could renew its record.
 	x.members["high"].Stop()
 	x.states(map[string]inspect.OperatorState{"low": running})
 	x.launch("high", 100, proxy.Connect)
