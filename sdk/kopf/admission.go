@@ -40,9 +40,9 @@ type Admission[T any] struct {
 	// Header has the headers of the API server's HTTP request, including Host. It must not be modified.
 	Header http.Header
 
-	// TLS is the state of the API server's connection; nil without TLS. It has the certificate of the client only if the
-	// server verifies it: see [webhook.Server].ClientCAFile. Another [webhook.Listener] that verifies certificates sets the
-	// VerifiedChains.
+	// TLS is the state of the API server's connection; nil without TLS. It has the client's certificate only if the
+	// certificate was verified: see [webhook.Server].ClientCAFile. A [webhook.Listener] of your own shows that it has
+	// verified a certificate by the VerifiedChains of the HTTP request's TLS state.
 	TLS *tls.ConnectionState
 
 	review *handlers.Review // nil if a test has made the request

@@ -140,7 +140,7 @@ func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 	return d.send(ctx)
 }
 
-// attach makes d the run of a task, which has the patch and sends it.
+// attach makes d the run of a task. Its Patch adds to p, and its Apply calls send.
 func (d *DaemonRun[T]) attach(task testhooks.Task, p *patch.Patch, send func(context.Context) error) {
 	d.task, d.send = task, send
 	d.Patch = &Patch{patch: p, live: func() *Object { return liveBody(task) }}

@@ -131,8 +131,8 @@ func notText[V any]() string {
 	return ""
 }
 
-// use returns the criterion for the handler. If the criterion waits for the family of the handler, set puts
-// it into the handler later.
+// use returns the criterion for the handler. A criterion of [WhereWith] cannot be built before the family of the
+// handler is known: then, set replaces the returned one.
 func (c *config) use(name string, criterion Criterion, set func(handlers.Criterion)) handlers.Criterion {
 	if criterion.missing {
 		c.fail("%s: the function of Where is nil", name)

@@ -74,7 +74,7 @@ type Change[T any] struct {
 	Result any
 
 	subs   *subHandlers
-	direct directSubHandlers // sub-handlers without an operator
+	direct directSubHandlers // sub-handlers of a request constructed in a test
 }
 
 // FieldChange is the request of [OnField]; F is the type of the field. If the new value does not
@@ -91,7 +91,7 @@ type FieldChange[F any] struct {
 	Result   any  // see [Change.Result]
 
 	subs   *subHandlers
-	direct directSubHandlers // sub-handlers without an operator
+	direct directSubHandlers // sub-handlers of a request constructed in a test
 }
 
 // Event is the request of [OnEvent]: one event of the watch. Kubernetes events, which "kubectl

@@ -65,8 +65,8 @@ type cycleBinding struct {
 
 func unbound() cycleBinding { return cycleBinding{ctx: context.Background()} }
 
-// boundTo detaches the context from the stop of the operator, so that finished work is recorded.
-// Without an object, the trees of the calls are the object.
+// boundTo returns a binding to a cycle. Its context outlives the stop of the operator, so that finished work is
+// recorded. Without an object, the storage gets the tree that the engine passes to each call.
 func boundTo(ctx context.Context, object *object.Object) cycleBinding {
 	b := cycleBinding{ctx: context.WithoutCancel(ctx)}
 	if object != nil {

@@ -196,7 +196,7 @@ func (r *ChaosRun) live() {
 			if r.spare() {
 				return
 			}
-			select { // its end is decided, but has not come yet
+			select { // too late to spare this life: wait for its end
 			case <-r.Proxy.Killed():
 			case <-stop:
 			case <-run.ended:

@@ -69,8 +69,8 @@ func (c *Cluster) removeWebhooks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// releaseAll removes the finalizers from the objects of a namespace. The operators are
-// stopped and cannot do it, and with them the namespace could not be deleted.
+// releaseAll removes the finalizers from the objects of a namespace: the operators are stopped and cannot remove them,
+// and objects with finalizers would keep the namespace.
 func (c *Cluster) releaseAll(ctx context.Context, namespace string) error {
 	var errs []error
 	for _, res := range c.touched() {

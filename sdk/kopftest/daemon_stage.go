@@ -155,7 +155,7 @@ func (s *stage) wake() {
 	})
 }
 
-// begin is for a new call of the daemon, which is not asked to finish yet.
+// begin prepares a new call of the daemon: without sleeps, and without a reason to finish.
 func (s *stage) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

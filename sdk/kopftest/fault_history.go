@@ -65,7 +65,7 @@ func (h *history) event(e event, text []byte) (previous []byte) {
 	}
 	number, err := strconv.ParseUint(e.Object.Metadata.ResourceVersion, 10, 64)
 	if err != nil {
-		return nil // versions without an order have no previous one
+		return nil // without a numeric resourceVersion, it is unknown which version is the previous one
 	}
 	if h.events == nil {
 		h.events = map[string][]pastEvent{}

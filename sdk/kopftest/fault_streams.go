@@ -29,10 +29,10 @@ func (e event) ofObject() bool {
 	return e.Type == "ADDED" || e.Type == "MODIFIED" || e.Type == "DELETED"
 }
 
-// initialEventsEnd is the annotation of the bookmark that ends the list of a stream that begins with one.
+// initialEventsEnd is the annotation of the bookmark after the initial list of a stream.
 const initialEventsEnd = "k8s.io/initial-events-end"
 
-// endsList reports whether the event ends the list of a stream that begins with one.
+// endsList reports whether the event is the bookmark after the initial list of a stream.
 func (e event) endsList() bool {
 	return e.Type == "BOOKMARK" && e.Object.Metadata.Annotations[initialEventsEnd] == "true"
 }

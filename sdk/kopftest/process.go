@@ -14,7 +14,7 @@ import (
 // the test: the log, or the objects that handlers change, show the calls of handlers.
 type Process struct{ *Operator }
 
-// program names the operator of a process.
+// program is the operator of a process: the name of an operator of [RunAs], and the arguments for its function.
 type program struct {
 	name string
 	args []string

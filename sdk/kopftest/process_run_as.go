@@ -67,7 +67,7 @@ type begunFrame struct {
 func RunAs(name string, setup func(o *kopf.Operator, args []string)) {
 	var spec childSpec
 	if err := json.Unmarshal([]byte(os.Getenv(processVar)), &spec); err != nil || spec.Name != name {
-		return // it is not started as an operator, or as another one
+		return // this process runs no operator, or one of another name
 	}
 	parent := framesToTest()
 	err := os.Unsetenv(processVar) // programs that handlers run are no operators

@@ -149,7 +149,7 @@ func (o Options) paths() ([]object.Path, error) {
 	return paths, nil
 }
 
-// relate changes the tree of each object of objs. The error names the attempt.
+// relate applies a change to the tree of each object of objs. Its error begins with the text of the attempt.
 func relate(attempt string, objs any, opts Options, change func(map[string]any, hierarchy.Options) error) error {
 	if err := relateAll(objs, opts, change); err != nil {
 		return fmt.Errorf("%s %T: %w", attempt, objs, err)

@@ -25,7 +25,7 @@ type cycle struct {
 	memory  *memory.Memory
 	batch   *queue.Batch
 	object  *object.Object // version that is handled
-	news    memory.News    // use of that version
+	news    memory.News    // use of the version by the cycle
 	subject *observe.Subject
 	began   time.Time
 

@@ -216,7 +216,8 @@ func (d *daemonHost) send(ctx context.Context, task *daemons.Task) error {
 		if unsent == nil {
 			return nil
 		}
-		// The object changed during the request, and no cycle will transform its newest version.
+		// The object changed during the request. No cycle will repeat the task's transformations on the
+		// newest version, so the loop repeats them.
 		newest, err := d.deps.NewestVersion(ctx, res, version.Namespace, version.Name, version.UID)
 		if err != nil {
 			return err

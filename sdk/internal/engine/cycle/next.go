@@ -30,8 +30,8 @@ func throttled(m *memory.Memory, newest watch.Event, now time.Time) *queue.Next 
 // rereadDelay is the delay after the newest version of an object could not be read.
 const rereadDelay = time.Second
 
-// next returns when the object is handled without an event, after the patch of the cycle was sent. Stopping are the
-// times until stopping daemons must be checked.
+// next is called after the patch of the cycle was sent. It returns when to handle the object again if no event arrives
+// first. Stopping has the times after which stopping daemons must be checked.
 func (c *cycle) next(stopping []time.Duration) *queue.Next {
 	e := plan.Ending{
 		Gone: c.sent.gone, Changed: c.sent.changed, Made: c.sent.answer != nil, Records: !c.writes.Own.Empty(),

@@ -218,8 +218,9 @@ func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
 	return c.memory.Remaining(c.deps.Now()), nil
 }
 
-// holdChanges runs the steps of a cycle that may call no change handlers, because the outcomes of an earlier cycle are
-// unwritten, or made a newer version when they were written. Unwritten is the error of the request; nil if it succeeded.
+// holdChanges runs the steps of a cycle that may call no change handlers: the outcomes of an earlier cycle are still
+// unwritten, or were written only now, which made a newer version. Unwritten is the error of writing them; nil if there
+// was none.
 func (p *Processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
 	if c.needsPlan() {
 		if err := c.detect(ctx, c.situation()); err != nil {

@@ -47,8 +47,8 @@ func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
 	return !changed, nil
 }
 
-// apply sends the changes of the cycle: the changes by handlers, and the operator's own. The outbox holds changes that
-// the API server does not accept for the next cycles.
+// apply sends the changes of the cycle: the changes by handlers, and the operator's own. Changes that the API server
+// does not accept stay in the outbox, for the next cycles.
 func (c *cycle) apply(ctx context.Context) error {
 	if c.batch.Ended() {
 		if !c.writes.Empty() {

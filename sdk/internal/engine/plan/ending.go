@@ -27,7 +27,7 @@ const (
 	WaitChange  Wait = iota // an event, or the version that the patch made
 	WaitDaemons             // the end of daemons
 	WaitDelay               // the due time of delayed handlers
-	WaitSkipped             // the version that the patch made; its cycle continues the delay
+	WaitSkipped             // the version that the patch made; the cycle of that version handles the delay
 	WaitLost                // an event; without stored records, the same handlers would be called again and again
 	WaitNothing             // nothing; the object is handled at once
 )

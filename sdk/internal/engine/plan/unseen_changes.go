@@ -13,7 +13,7 @@ import (
 // never see the change, because the changed state would become the last-handled one. So the operator remembers the state
 // that each finished handler has seen. If a handler would be called for an unseen change, the state of the first
 // finished handler becomes the last-handled one, and an update follows. The same holds if the object returns to its
-// last-handled state, which ends the cause or makes another one.
+// last-handled state: the cause ends, or another cause replaces it.
 
 // rememberHandled remembers the state that the handlers that finished in this cycle have seen, unless all handlers are
 // done.

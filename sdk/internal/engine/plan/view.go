@@ -44,7 +44,7 @@ func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object
 		v.diffbase = state.BindDiffBase(ctx, d.Settings.DiffBase, obj)
 	}
 	if !unwritten.Empty() {
-		obj = nil // only the tree has the unwritten records
+		obj = nil // only the Stored tree has the unwritten records
 	}
 	v.rebind(obj)
 	return v, nil
