@@ -187,11 +187,11 @@ func FuzzDigest_SurvivesAnyObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o, err := object.Parse(data, object.ParseOptions{KeepManagedFields: true})
 		if err != nil {
-			t.Skip()
+			t.Skip("the input is no object")
 		}
 		d, err := lens.Digest(o)
 		if err != nil {
-			t.Skip()
+			t.Skip("the object has no digest")
 		}
 		changes, err := lens.Changes(&d, &d)
 		if err != nil || len(changes) > 0 || d.Wake(&d) != NoWake {

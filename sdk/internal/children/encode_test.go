@@ -219,11 +219,11 @@ func FuzzEncode_IsIdempotent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		object, ok := decoded(data).(tree)
 		if !ok {
-			t.Skip()
+			t.Skip("the input is no JSON object")
 		}
 		once, err := Encode(&unstructured.Unstructured{Object: object}, widgets)
 		if err != nil {
-			t.Skip()
+			t.Skip("Encode refuses the object")
 		}
 		twice, err := Encode(&unstructured.Unstructured{Object: once}, widgets)
 		if diff := cmp.Diff(once, twice); err != nil || diff != "" {
