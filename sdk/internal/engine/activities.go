@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -145,4 +147,50 @@ func resultsOf(family handlers.Family, all []*activity) (map[string]any, error) 
 		return nil, &ActivityError{family, failed}
 	}
 	return results, nil
+}
+
+// startup calls the startup handlers, and applies their changes of the settings.
+func (o *operator) startup(ctx context.Context) error {
+	hs := o.config.Registry.Activities(handlers.Startup)
+	if len(hs) == 0 {
+		o.startMetrics()
+		return reviews.CheckWayIn(o.config.Registry, o.deps.Settings)
+	}
+	if _, err := o.activities.run(ctx, handlers.Startup, hs); err != nil {
+		if ctx.Err() != nil {
+			o.deps.Logger.Warn("The startup handlers are only partially executed, as the operator stops.",
+				observe.EventKey, observe.LogStartupInterrupted)
+			return err
+		}
+		return fmt.Errorf("the operator does not start: %w", err)
+	}
+	settings := o.config.Settings()
+	if err := errors.Join(settings.Check(o.config.Registry), reviews.CheckWayIn(o.config.Registry, &settings)); err != nil {
+		return fmt.Errorf("the operator does not start: after the startup handlers: %w", err)
+	}
+	o.deps.Settings = &settings
+	o.settings.Store(&settings)
+	o.startMetrics()
+	return nil
+}
+
+// cleanup calls the cleanup handlers. Their context ends at the forced exit timeout.
+func (o *operator) cleanup() error {
+	ctx, limit := context.WithoutCancel(o.deps.Background), o.deps.Settings.ExitingTimeout
+	if limit > 0 {
+		asked := o.deps.Now()
+		if stopped := o.stopped.Load(); stopped != nil {
+			asked = *stopped
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, asked.Add(limit))
+		defer cancel()
+	}
+	_, err := o.activities.run(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
+	if err != nil && ctx.Err() != nil {
+		o.deps.Logger.Error("The cleanup handlers are only partially executed, as they take longer than Settings.Process.ForcedExitTimeout",
+			observe.EventKey, observe.LogShutdownAbandoned, "timeout", limit.String())
+		return fmt.Errorf("the cleanup handlers did not end within Settings.Process.ForcedExitTimeout (%s): %w", limit, err)
+	}
+	return err
 }

@@ -120,7 +120,7 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	}
 	o.deps = &core.Deps{
 		Registry: config.Registry, Settings: &settings, Logger: config.Logger, Now: now, Indices: indices,
-		NewMemo: config.NewMemo, State: &core.RunState{}, Leases: &core.LeaseStats{}, Stopping: ctx.Done(),
+		NewMemo: config.NewMemo, State: &core.RunState{}, Leases: &core.LeaseStats{},
 		Sink: &observe.Sink{}, Recorders: observe.NewRecorders(now),
 	}
 	o.deps.Background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
@@ -176,31 +176,6 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 	return errors.Join(err, o.cleanup())
 }
 
-// startup calls the startup handlers, and applies their changes of the settings.
-func (o *operator) startup(ctx context.Context) error {
-	hs := o.config.Registry.Activities(handlers.Startup)
-	if len(hs) == 0 {
-		o.startMetrics()
-		return reviews.CheckWayIn(o.config.Registry, o.deps.Settings)
-	}
-	if _, err := o.activities.run(ctx, handlers.Startup, hs); err != nil {
-		if ctx.Err() != nil {
-			o.deps.Logger.Warn("The startup handlers are only partially executed, as the operator stops.",
-				observe.EventKey, observe.LogStartupInterrupted)
-			return err
-		}
-		return fmt.Errorf("the operator does not start: %w", err)
-	}
-	settings := o.config.Settings()
-	if err := errors.Join(settings.Check(o.config.Registry), reviews.CheckWayIn(o.config.Registry, &settings)); err != nil {
-		return fmt.Errorf("the operator does not start: after the startup handlers: %w", err)
-	}
-	o.deps.Settings = &settings
-	o.settings.Store(&settings)
-	o.startMetrics()
-	return nil
-}
-
 // startMetrics connects the events since the first startup handler to the meter of the settings. It is called after the
 // startup handlers, because they may set the meter.
 func (o *operator) startMetrics() {
@@ -213,27 +188,6 @@ func (o *operator) startMetrics() {
 	all := slices.DeleteFunc(slices.Clone(o.config.Registry.All()), func(h *handlers.Handler) bool { return h.Family == handlers.Login })
 	o.metrics = observe.NewMetrics(meter, append(all, o.config.Logins...))
 	o.backlog.HandOver(o.deps.Sink, o.metrics)
-}
-
-// cleanup calls the cleanup handlers. Their context ends at the forced exit timeout.
-func (o *operator) cleanup() error {
-	ctx, limit := context.WithoutCancel(o.deps.Background), o.deps.Settings.ExitingTimeout
-	if limit > 0 {
-		asked := o.deps.Now()
-		if stopped := o.stopped.Load(); stopped != nil {
-			asked = *stopped
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, asked.Add(limit))
-		defer cancel()
-	}
-	_, err := o.activities.run(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
-	if err != nil && ctx.Err() != nil {
-		o.deps.Logger.Error("The cleanup handlers are only partially executed, as they take longer than Settings.Process.ForcedExitTimeout",
-			observe.EventKey, observe.LogShutdownAbandoned, "timeout", limit.String())
-		return fmt.Errorf("the cleanup handlers did not end within Settings.Process.ForcedExitTimeout (%s): %w", limit, err)
-	}
-	return err
 }
 
 // unlessStopped returns an error unless it is due to the requested stop. A failed login or election also ends the

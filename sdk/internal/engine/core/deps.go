@@ -50,7 +50,6 @@ type Deps struct {
 	// Background is the context of work that is independent of single objects, such as daemons. The operator cancels it
 	// after it has stopped everything else.
 	Background context.Context
-	Stopping   <-chan struct{} // closed when the operator is asked to stop
 }
 
 // RunState holds the conditions under which the operator handles objects.
