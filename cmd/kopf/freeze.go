@@ -88,7 +88,7 @@ func freeze(cmd *cobra.Command, f *peeringFlags, peer peering.Peer) error {
 		return fmt.Errorf("freeze: %w", err)
 	}
 	for _, o := range objects {
-		tellFrozen(out, o, &peer)
+		printFrozen(out, o, &peer)
 	}
 	if !stays {
 		fmt.Fprintf(out, "until %s; %s ends it earlier\n", time.Now().Add(peer.Lifetime).Format(time.TimeOnly), f.resumeCommand())
@@ -121,8 +121,8 @@ func (f *peeringFlags) resumeCommand() string {
 	return command
 }
 
-// tellFrozen prints which operators a freeze pauses, and which it does not.
-func tellFrozen(w io.Writer, o *peering.Object, peer *peering.Peer) {
+// printFrozen prints which operators a freeze pauses, and which it does not.
+func printFrozen(w io.Writer, o *peering.Object, peer *peering.Peer) {
 	d := peering.Decide(o.Peers, peer.Identity, peer.Priority, time.Now())
 	fmt.Fprintf(w, "%s is frozen by %s, priority %d\n", printable.Line(o.String()), printable.Line(peer.Identity), peer.Priority)
 	if paused := append(d.Lower, d.Equal...); len(paused) > 0 {

@@ -193,7 +193,7 @@ func printManifests(cmd *cobra.Command, f *manifestsFlags, patterns []string) (e
 	if err != nil {
 		return err
 	}
-	tellAssumed(cmd.ErrOrStderr(), descriptions)
+	warnAssumed(cmd.ErrOrStderr(), descriptions)
 	m, err := manifests.New(manifests.Options{
 		Name: name, Namespace: f.deployTo, Image: f.image, Replicas: f.replicas, Served: f.namespaces, Args: args,
 		Certificate: f.certificate, Operators: descriptions,
@@ -330,8 +330,8 @@ func scopeArgs(namespaces []string) []string {
 	return args
 }
 
-// tellAssumed warns of resources that are not known.
-func tellAssumed(w io.Writer, descriptions []inspect.Description) {
+// warnAssumed warns of resources that are not known.
+func warnAssumed(w io.Writer, descriptions []inspect.Description) {
 	for _, d := range descriptions {
 		for _, name := range d.Assumed {
 			fmt.Fprintf(w, "kopf: no definition of %s is known: assuming that this is its plural name, and that it has a status subresource and belongs to namespaces; add --crd with its definition to be sure\n",

@@ -59,6 +59,9 @@ func (r *rule) check(u *unit) []finding {
 	var found []finding
 	for _, p := range r.patterns {
 		for _, at := range p.FindAllStringIndex(text, -1) {
+			if r.excepts(text, at) {
+				continue
+			}
 			args := []any{text[at[0]:at[1]]}
 			if r.Extends == "substitution" {
 				args = []any{p.instead, text[at[0]:at[1]]}
@@ -67,6 +70,23 @@ func (r *rule) check(u *unit) []finding {
 		}
 	}
 	return found
+}
+
+// excepts reports whether a match is part of an exception in the text.
+func (r *rule) excepts(text string, match []int) bool {
+	for exception := range r.Exceptions {
+		for from := 0; ; {
+			i := strings.Index(text[from:], exception)
+			if i < 0 {
+				break
+			}
+			if from += i; from <= match[0] && match[1] <= from+len(exception) {
+				return true
+			}
+			from++
+		}
+	}
+	return false
 }
 
 func (r *rule) checkOccurrence(u *unit) []finding {

@@ -19,11 +19,12 @@ type rule struct {
 	Level      string            `json:"level"`
 	Scope      string            `json:"scope"` // comment, field or sentence; empty applies to every unit
 	IgnoreCase bool              `json:"ignorecase"`
-	Nonword    bool              `json:"nonword"` // tokens are matched as they are, without word boundaries
-	Tokens     []string          `json:"tokens"`  // existence
-	Swap       map[string]string `json:"swap"`    // substitution
-	Max        int               `json:"max"`     // occurrence
-	Token      string            `json:"token"`   // occurrence
+	Nonword    bool              `json:"nonword"`    // tokens are matched as they are, without word boundaries
+	Tokens     []string          `json:"tokens"`     // existence
+	Swap       map[string]string `json:"swap"`       // substitution
+	Max        int               `json:"max"`        // occurrence
+	Token      string            `json:"token"`      // occurrence
+	Exceptions map[string]string `json:"exceptions"` // reasons by exact texts in which the rule finds nothing
 
 	patterns []pattern
 }
@@ -74,6 +75,11 @@ func parseRule(name string, text []byte) (*rule, error) {
 	case "", "comment", "field", "sentence":
 	default:
 		return nil, fmt.Errorf("scope is %q, not comment, field or sentence", r.Scope)
+	}
+	for text, reason := range r.Exceptions {
+		if strings.TrimSpace(text) == "" || strings.TrimSpace(reason) == "" {
+			return nil, fmt.Errorf("the exception %q has the reason %q: want both", text, reason)
+		}
 	}
 	switch r.Extends {
 	case "existence":

@@ -74,6 +74,7 @@ func TestRules_InvalidOnesAreRefused(t *testing.T) {
 		"unknown level":  "extends: existence\nlevel: fatal\ntokens: [a]\n",
 		"unknown scope":  "extends: existence\nlevel: error\nscope: heading\ntokens: [a]\n",
 		"no tokens":      "extends: existence\nlevel: error\n",
+		"no reason":      "extends: existence\nlevel: error\ntokens: [a]\nexceptions: {b: ''}\n",
 		"bad expression": "extends: existence\nlevel: error\ntokens: ['(']\n",
 	} {
 		if _, err := parseRule(name, []byte(text)); err == nil {
@@ -82,6 +83,24 @@ func TestRules_InvalidOnesAreRefused(t *testing.T) {
 	}
 	if _, err := readRules(t.TempDir()); err == nil {
 		t.Error("a folder without rules was accepted")
+	}
+}
+
+func TestRules_ExceptionCoversOnlyItsText(t *testing.T) {
+	r, err := parseRule("Terms", []byte("extends: substitution\nlevel: error\nmessage: \"%s, %s\"\nswap:\n  gone: deleted\n"+
+		"exceptions:\n  Peers are gone.: a message of Kopf for Python\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{
+		"Resuming. Peers are gone.":                   0,
+		"Peers are\ngone. Peers are gone.":            0,
+		"Peers are gone. Peers that are gone return.": 1,
+		"The peers are gone":                          1,
+	} {
+		if found := check([]*rule{r}, []unit{{kind: logMessage, file: "a.go", line: 1, text: text}}); len(found) != want {
+			t.Errorf("%q: findings are %v, want %d", text, found, want)
+		}
 	}
 }
 

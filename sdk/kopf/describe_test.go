@@ -101,7 +101,7 @@ func TestDescribe_PermissionsOfFamilies(t *testing.T) {
 				"cluster kopfexamples/status.kopf.dev patch onAnyChange",
 			},
 		},
-		"handlers of raw events and indices only read": {
+		"event handlers and indices only read": {
 			register: func(r *kopf.Registry) {
 				kopf.OnEvent(r, kex, onRawEvent)
 				kopf.NewIndex(r, pods, indexed)

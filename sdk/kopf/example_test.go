@@ -67,11 +67,11 @@ func Example_register() {
 	for _, h := range kopftest.Handlers(&r) {
 		fmt.Println(h.Kind, h.ID, "of", h.Selector)
 	}
-	fmt.Println("mistakes:", r.Err())
+	fmt.Println("registration error:", r.Err())
 	// Output:
 	// create provision of example.com/v1 claims
 	// field resize/spec.size of example.com/v1 claims
-	// mistakes: <nil>
+	// registration error: <nil>
 }
 
 // Filters are options of the registration. A handler is called only if all of them match.

@@ -58,7 +58,7 @@ type Operator struct {
 
 	running             atomic.Bool
 	dev                 bool             // takes precedence over deployed operators
-	private             bool             // in development, expects no deployed operator
+	private             bool             // expect no deployed operator in development
 	keepPriority        bool             // keep the priority even in development
 	handOver            func() bool      // reports whether the next process takes over the peering record; may be nil
 	traffic             bool             // log each request to the API server

@@ -123,7 +123,7 @@ func (a *activities) attempt(ctx context.Context, i *call.Invoker, one *activity
 		return // the operator is stopping, so the outcome does not matter
 	}
 	if one.handler.Family == handlers.Login && !out.Final {
-		observe.Tell(a.sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
+		observe.Emit(a.sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
 	}
 	one.retries++
 	one.out, one.due = out, attempt.Ended

@@ -90,7 +90,7 @@ func (g *growth) judge(kind inspect.AlarmKind, least int64, of func(usage) int64
 		g.raised = map[inspect.AlarmKind]bool{}
 	}
 	g.raised[kind] = grows
-	observe.Tell(g.deps.Sink, observe.AlarmChanged{
+	observe.Emit(g.deps.Sink, observe.AlarmChanged{
 		Logger: g.deps.Logger, Over: !grows,
 		Alarm: inspect.Alarm{Kind: kind, Since: g.deps.Now(), Was: was, Is: is},
 	})

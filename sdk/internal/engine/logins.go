@@ -44,7 +44,7 @@ func (l *Logins) open(ctx context.Context) {
 	title := "Initial authentication"
 	l.vault = kube.NewVault(ctx, func(ctx context.Context) ([]kube.Credential, error) {
 		credentials, err := l.login(ctx, title)
-		observe.Tell(l.sink, observe.LoginEnded{Err: err})
+		observe.Emit(l.sink, observe.LoginEnded{Err: err})
 		title = "Re-authentication"
 		return credentials, err
 	})
@@ -109,7 +109,7 @@ func (l *Logins) login(ctx context.Context, title string) ([]kube.Credential, er
 		if best == nil || login.Priority > best.Priority {
 			best = login
 			l.namespace.Store(&login.Namespace)
-			observe.Tell(l.sink, observe.ClusterConnected{Server: session.Server()})
+			observe.Emit(l.sink, observe.ClusterConnected{Server: session.Server()})
 		}
 	}
 	if best == nil {

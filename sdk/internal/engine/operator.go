@@ -271,7 +271,7 @@ func (o *operator) connect(ctx context.Context) error {
 		return err
 	}
 	d := o.deps
-	observe.Tell(d.Sink, observe.ClusterConnected{Server: server})
+	observe.Emit(d.Sink, observe.ClusterConnected{Server: server})
 	options := kube.ClientOptions{
 		RequestTimeout:    d.Settings.RequestTimeout,
 		AnswerTimeout:     d.Settings.AnswerTimeout,
@@ -282,7 +282,7 @@ func (o *operator) connect(ctx context.Context) error {
 	refused := &refusals{deps: d}
 	options.Observe = func(call kube.Call) {
 		refused.observe(call)
-		observe.Tell(d.Sink, observe.RequestEnded{Call: call})
+		observe.Emit(d.Sink, observe.RequestEnded{Call: call})
 	}
 	d.Client = kube.NewClient(source, options)
 	o.startPosting()

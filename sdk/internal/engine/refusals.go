@@ -63,7 +63,7 @@ func (r *refusals) observe(call kube.Call) {
 		delete(r.open, of)
 	}
 	r.some.Store(len(r.open) > 0)
-	observe.Tell(r.deps.Sink, observe.AlarmChanged{Logger: r.deps.Logger, Alarm: alarm, Over: !refused, Again: r.logged[of]})
+	observe.Emit(r.deps.Sink, observe.AlarmChanged{Logger: r.deps.Logger, Alarm: alarm, Over: !refused, Again: r.logged[of]})
 	r.logged[of] = true
 }
 

@@ -119,9 +119,9 @@ func sameMethod(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Telling returns a client with the same source that calls retrying before each retry, in the goroutine of the
+// WithRetryHook returns a client with the same source that calls retrying before each retry, in the goroutine of the
 // request, instead of logging the first retry.
-func (c *Client) Telling(retrying func(Retry)) *Client {
+func (c *Client) WithRetryHook(retrying func(Retry)) *Client {
 	out := *c
 	out.retrying = retrying
 	return &out

@@ -153,7 +153,7 @@ func TestDiscover_GarbageIsRetriedLikeAnUnavailableServer(t *testing.T) {
 				answers := classic()
 				client, _ := clientFor(t, ClientOptions{}, documents(answers))
 				var told sync.Map
-				client = client.Telling(func(r Retry) {
+				client = client.WithRetryHook(func(r Retry) {
 					var failed *Error
 					if errors.As(r.Err, &failed) {
 						told.Store(failed.Path, true)

@@ -169,16 +169,16 @@ func TestRetry_NotAfterCancellation(t *testing.T) {
 	}
 }
 
-func TestRetry_TellingReportsEachRetry(t *testing.T) {
+func TestRetry_HookReceivesEachRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := clientFor(t, ClientOptions{}, respond(500, ""), respond(503, ""), respond(200, example))
-		var told []Retry
-		telling := client.Telling(func(r Retry) { told = append(told, r) })
-		if _, err := telling.Get(t.Context(), examples, "ns", "n"); err != nil {
+		var retries []Retry
+		hooked := client.WithRetryHook(func(r Retry) { retries = append(retries, r) })
+		if _, err := hooked.Get(t.Context(), examples, "ns", "n"); err != nil {
 			t.Fatal(err)
 		}
-		if len(told) != 2 || Status(told[1].Err) != 503 || told[1].Delay != time.Second {
-			t.Errorf("%+v", told)
+		if len(retries) != 2 || Status(retries[1].Err) != 503 || retries[1].Delay != time.Second {
+			t.Errorf("%+v", retries)
 		}
 	})
 }

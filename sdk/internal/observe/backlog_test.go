@@ -12,11 +12,11 @@ func TestBacklog_HandsEventsOverInOrder(t *testing.T) {
 	backlog := NewBacklog(KindLoginEnded)
 	sink.Subscribe(backlog)
 	failed := LoginEnded{Err: handlers.ErrTimeout}
-	Tell(&sink, failed)
-	Tell(&sink, ObjectForgotten{})
+	Emit(&sink, failed)
+	Emit(&sink, ObjectForgotten{})
 	to := &listener{kinds: []Kind{KindLoginEnded, KindObjectForgotten}}
 	backlog.HandOver(&sink, to)
-	Tell(&sink, ObjectForgotten{})
+	Emit(&sink, ObjectForgotten{})
 	backlog.Receive(LoginEnded{}) // that was on its way
 	if len(to.told) != 3 || to.told[0] != Event(failed) || to.told[1] != Event(ObjectForgotten{}) || to.told[2] != Event(LoginEnded{}) {
 		t.Errorf("%+v", to.told)
@@ -27,7 +27,7 @@ func TestBacklog_DroppedWithoutASuccessor(t *testing.T) {
 	var sink Sink
 	backlog := NewBacklog(KindLoginEnded)
 	sink.Subscribe(backlog)
-	Tell(&sink, LoginEnded{})
+	Emit(&sink, LoginEnded{})
 	backlog.HandOver(&sink, nil)
 	backlog.Receive(LoginEnded{})
 	if sink.Wants(KindLoginEnded) || len(backlog.events) != 0 {
@@ -43,7 +43,7 @@ func TestBacklog_NothingLostWhileEventsHappen(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 100 {
-				Tell(&sink, LoginEnded{})
+				Emit(&sink, LoginEnded{})
 			}
 		})
 	}

@@ -18,7 +18,7 @@ func TestInspectedObject_SubHandlersFollowTheirParent(t *testing.T) {
 	cause := &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}
 	in.handle(subject, cause, map[string]handlers.Outcome{"a": {Err: &handlers.ChildrenRetry{}}})
 	progress := state.Progress{}.WithHandlers([]string{"a/1", "a/2"}, time.Now())
-	Tell(&in.sink, Recorded{Subject: subject, Parent: "a", Progress: progress})
+	Emit(&in.sink, Recorded{Subject: subject, Parent: "a", Progress: progress})
 	var ids []string
 	for _, h := range in.only(t).Handlers {
 		ids = append(ids, h.ID)

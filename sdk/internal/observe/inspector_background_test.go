@@ -26,7 +26,7 @@ func TestInspectedObject_DaemonIsDoneWhileItsLastPatchIsSent(t *testing.T) {
 	in := newInspected(daemon)
 	subject := podSubject("a", "1")
 	phase := func(background Background) inspect.HandlerPhase {
-		Tell(&in.sink, Planned{
+		Emit(&in.sink, Planned{
 			Subject: subject, Cause: &handlers.Cause{Resource: &pods}, Handlers: in.handlers(), Background: background,
 		})
 		return in.only(t).Handlers[0].State
@@ -38,7 +38,7 @@ func TestInspectedObject_DaemonIsDoneWhileItsLastPatchIsSent(t *testing.T) {
 	if got := phase(runs); got != inspect.PhaseAlive {
 		t.Errorf("while it runs, it is %s", got)
 	}
-	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: daemon, Outcome: handlers.Outcome{Final: true}})
+	Emit(&in.sink, AttemptEnded{Subject: subject, Handler: daemon, Outcome: handlers.Outcome{Final: true}})
 	if got := phase(runs); got != inspect.PhaseDone {
 		t.Errorf("while its last patch is sent, it is %s", got)
 	}
@@ -99,10 +99,10 @@ func TestInspectedObject_DaemonStoppedWithoutWorker(t *testing.T) {
 	daemon := &handlers.Handler{ID: "d", Family: handlers.Daemon}
 	in := newInspected(daemon)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: daemon})
+	Emit(&in.sink, AttemptStarted{Subject: subject, Handler: daemon})
 	phase := func(e BackgroundStopped) inspect.HandlerPhase {
 		e.Identity, e.Handlers = subject.Identity, []*handlers.Handler{daemon}
-		Tell(&in.sink, e)
+		Emit(&in.sink, e)
 		return in.only(t).Handlers[0].State
 	}
 	if got := phase(BackgroundStopped{}); got != inspect.PhaseStopping {

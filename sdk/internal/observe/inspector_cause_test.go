@@ -37,13 +37,13 @@ func TestInspectedObject_NewCauseBeginsWithoutFormerFailures(t *testing.T) {
 // handle emits the events of a cause as the engine does. It calls only handlers with
 // an outcome.
 func (in *inspected) handle(subject *Subject, cause *handlers.Cause, outcomes map[string]handlers.Outcome) {
-	Tell(&in.sink, Planned{
+	Emit(&in.sink, Planned{
 		Subject: subject, Cause: cause, Handlers: in.handlers(), Changing: true, Finalizer: true, At: time.Now(),
 	})
 	for _, h := range in.handlers().Selected(handlers.Changing, cause) {
 		if out, called := outcomes[h.ID]; called {
-			Tell(&in.sink, AttemptStarted{Subject: subject, Handler: h, Began: time.Now()})
-			Tell(&in.sink, AttemptEnded{Subject: subject, Handler: h, Began: time.Now(), Took: time.Second, Outcome: out, Err: out.Err})
+			Emit(&in.sink, AttemptStarted{Subject: subject, Handler: h, Began: time.Now()})
+			Emit(&in.sink, AttemptEnded{Subject: subject, Handler: h, Began: time.Now(), Took: time.Second, Outcome: out, Err: out.Err})
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestInspectedObject_SupersededCauseMovesToHistory(t *testing.T) {
 		Resource: &pods, Reason: handlers.ReasonUpdate, Old: map[string]any{"a": int64(1)}, New: map[string]any{"a": int64(2)},
 		Diff: object.ComputeDiff(map[string]any{"a": int64(1)}, map[string]any{"a": int64(2)}),
 	}, map[string]handlers.Outcome{"u": {Final: true}})
-	Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
+	Emit(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	o = in.only(t)
 	if o.State != inspect.StateSettled || o.Cause.Reason != "update" || o.Cause.Done.IsZero() || len(o.Cause.Diff) != 1 {
 		t.Errorf("%+v", o)
@@ -110,7 +110,7 @@ func TestInspectedObject_NoopKeepsTheLastCause(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonUpdate}, map[string]handlers.Outcome{"u": {Final: true}})
-	Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
+	Emit(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, nil)
 	if o := in.only(t); o.Cause.Reason != "update" || phasesOf(o)["u"] != inspect.PhaseDone || len(o.History) != 0 {
 		t.Errorf("%+v", o)
@@ -126,7 +126,7 @@ func TestInspectedObject_LastHandledIsNotWhenAnUnchangedObjectWasFound(t *testin
 	if at := in.only(t).Cause.LastHandled; !at.IsZero() {
 		t.Errorf("an earlier process handled it, but: %v", at)
 	}
-	Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
+	Emit(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	done := in.only(t).Cause.Done
 
 	subject.Object = podObject("a", "2")
@@ -145,16 +145,16 @@ func TestInspectedObject_EventHandlersAreShownBeforeTheirCalls(t *testing.T) {
 	event := &handlers.Handler{ID: "e", Family: handlers.Event}
 	in := newInspected(event)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, EventDispatched{Subject: subject, Cause: &handlers.Cause{Resource: &pods, Object: subject.Object}, Handlers: in.handlers()})
+	Emit(&in.sink, EventDispatched{Subject: subject, Cause: &handlers.Cause{Resource: &pods, Object: subject.Object}, Handlers: in.handlers()})
 	if in.only(t) != nil {
 		t.Error("it is shown before anything happens")
 	}
-	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: event})
+	Emit(&in.sink, AttemptStarted{Subject: subject, Handler: event})
 	if o := in.only(t); o.State != inspect.StateRunning {
 		t.Errorf("%+v", o)
 	}
-	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: event, Outcome: handlers.Outcome{Final: true}})
-	Tell(&in.sink, Planned{Subject: subject})
+	Emit(&in.sink, AttemptEnded{Subject: subject, Handler: event, Outcome: handlers.Outcome{Final: true}})
+	Emit(&in.sink, Planned{Subject: subject})
 	if o := in.only(t); o.State != inspect.StateSettled || o.ResourceVersion != "1" || phasesOf(o)["e"] != inspect.PhaseDone {
 		t.Errorf("%+v", o)
 	}
@@ -203,14 +203,14 @@ func TestInspectedObject_FunctionOfSeveralCausesHasTheKindOfTheCause(t *testing.
 		if len(o.Handlers) != 1 || o.Handlers[0].Kind != inspect.HandlerKind(reason) || o.Handlers[0].State != inspect.PhaseDone || !slices.Equal(o.Handlers[0].Kinds, all) {
 			t.Errorf("%s: %+v", reason, o.Handlers)
 		}
-		Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
+		Emit(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	}
 }
 
 func TestInspectedObject_FailureOfFunctionOfSeveralCausesHasItsKind(t *testing.T) {
 	in := newInspected(shared("f", handlers.Create, handlers.Update, handlers.Delete)...)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, Planned{
+	Emit(&in.sink, Planned{
 		Subject: subject, Cause: &handlers.Cause{Resource: &pods, Reason: handlers.ReasonNoop}, Handlers: in.handlers(), Changing: true, At: time.Now(),
 		Failures: []state.Failure{{Handler: "f", Purpose: "create", Message: "no"}},
 	})
@@ -234,6 +234,6 @@ func TestInspectedObject_FunctionsWithOneIDAreApart(t *testing.T) {
 				t.Errorf("%s: %+v", reason, h)
 			}
 		}
-		Tell(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
+		Emit(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
 	}
 }

@@ -25,13 +25,13 @@ func TestInspectedObject_IndexedShownOnceTheObjectIsProcessed(t *testing.T) {
 	selected := []handlers.Decision{{Handler: byName, Selected: true}}
 	until := time.Now().Add(time.Minute)
 	failed := errors.New("not yet")
-	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: byName})
-	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: byName, Outcome: handlers.Outcome{Err: failed}, Err: failed})
-	Tell(&in.sink, ObjectIndexed{Subject: subject, Decisions: selected, Failures: map[string]IndexFailure{"x": {Until: until}}})
+	Emit(&in.sink, AttemptStarted{Subject: subject, Handler: byName})
+	Emit(&in.sink, AttemptEnded{Subject: subject, Handler: byName, Outcome: handlers.Outcome{Err: failed}, Err: failed})
+	Emit(&in.sink, ObjectIndexed{Subject: subject, Decisions: selected, Failures: map[string]IndexFailure{"x": {Until: until}}})
 	if o := in.only(t); o != nil {
 		t.Errorf("shown before it is processed: %+v", o)
 	}
-	Tell(&in.sink, Planned{Subject: subject})
+	Emit(&in.sink, Planned{Subject: subject})
 	shown := func() inspect.HandlerState {
 		t.Helper()
 		o := in.only(t)
@@ -43,12 +43,12 @@ func TestInspectedObject_IndexedShownOnceTheObjectIsProcessed(t *testing.T) {
 	if h := shown(); h.State != inspect.PhaseRetrying || !h.Next.Equal(until) || h.Attempt != 1 || h.Error == nil {
 		t.Errorf("%+v", h)
 	}
-	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: byName, Retries: 1, Outcome: handlers.Outcome{Final: true}})
-	Tell(&in.sink, ObjectIndexed{Subject: subject, Decisions: selected})
+	Emit(&in.sink, AttemptEnded{Subject: subject, Handler: byName, Retries: 1, Outcome: handlers.Outcome{Final: true}})
+	Emit(&in.sink, ObjectIndexed{Subject: subject, Decisions: selected})
 	if h := shown(); h.State != inspect.PhaseDone || h.Attempt != 2 || len(h.Attempts) != 2 || h.Error != nil {
 		t.Errorf("%+v", h)
 	}
-	Tell(&in.sink, ObjectIndexed{Subject: subject, Decisions: []handlers.Decision{{Handler: byName}}})
+	Emit(&in.sink, ObjectIndexed{Subject: subject, Decisions: []handlers.Decision{{Handler: byName}}})
 	if o := in.only(t); o.State != inspect.StateIgnored || o.Handlers[0].State != inspect.PhaseFiltered || o.Handlers[0].Why == nil {
 		t.Errorf("%+v", o)
 	}
@@ -58,9 +58,9 @@ func TestInspectedObject_IndexMayShareTheIDOfAHandler(t *testing.T) {
 	both := []*handlers.Handler{indexing("x"), {ID: "x", Family: handlers.Event}}
 	in := newInspected(both...)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, ObjectIndexed{Subject: subject, Decisions: []handlers.Decision{{Handler: both[0], Selected: true}}})
-	Tell(&in.sink, EventDispatched{Subject: subject, Cause: &handlers.Cause{Resource: &pods, Object: subject.Object}, Handlers: in.handlers()})
-	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: both[1]})
+	Emit(&in.sink, ObjectIndexed{Subject: subject, Decisions: []handlers.Decision{{Handler: both[0], Selected: true}}})
+	Emit(&in.sink, EventDispatched{Subject: subject, Cause: &handlers.Cause{Resource: &pods, Object: subject.Object}, Handlers: in.handlers()})
+	Emit(&in.sink, AttemptStarted{Subject: subject, Handler: both[1]})
 	if hs := in.only(t).Handlers; len(hs) != 2 || hs[0].State != inspect.PhaseDone || hs[1].State != inspect.PhaseRunning {
 		t.Errorf("%+v", hs)
 	}
@@ -68,15 +68,15 @@ func TestInspectedObject_IndexMayShareTheIDOfAHandler(t *testing.T) {
 
 func TestInspector_SizesAndResourcesOfIndices(t *testing.T) {
 	in := newInspected(indexing("x"))
-	Tell(&in.sink, ResourcesServed{Resolution: &resources.Resolution{Served: []resources.Resource{pods}}})
+	Emit(&in.sink, ResourcesServed{Resolution: &resources.Resolution{Served: []resources.Resource{pods}}})
 	in.indices.Find("x").Replace(index.Object{ID: "a"}, map[string]string{"k": "v"})
-	Tell(&in.sink, IndexChanged{[]string{"x"}})
+	Emit(&in.sink, IndexChanged{[]string{"x"}})
 	shown := in.hub.Snapshot().Indices[0]
 	if shown.Keys != 1 || shown.Values != 1 || shown.Objects != 1 || len(shown.Resources) != 1 || shown.Resources[0] != pods.Key() {
 		t.Errorf("%+v", shown)
 	}
 	in.indices.Find("x").Discard(index.Object{ID: "a"})
-	Tell(&in.sink, IndexChanged{[]string{"x"}})
+	Emit(&in.sink, IndexChanged{[]string{"x"}})
 	if shown := in.hub.Snapshot().Indices[0]; shown.Keys != 0 || shown.Values != 0 || shown.Objects != 0 {
 		t.Errorf("%+v", shown)
 	}

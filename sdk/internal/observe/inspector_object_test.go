@@ -73,13 +73,13 @@ func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
 	timer := &handlers.Handler{ID: "t", Family: handlers.Timer}
 	in := newInspected(timer)
 	subject := podSubject("a", "1")
-	Tell(&in.sink, AttemptStarted{Subject: subject, Handler: timer})
+	Emit(&in.sink, AttemptStarted{Subject: subject, Handler: timer})
 	if o := in.only(t); o == nil || o.Name != "a" || len(o.Handlers) != 1 || o.Handlers[0].State != inspect.PhaseTicking {
 		t.Fatalf("%+v", o)
 	}
-	Tell(&in.sink, ObjectForgotten{subject.Identity})
-	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: timer, Outcome: handlers.Outcome{Final: true}})
-	Tell(&in.sink, ObjectIndexed{Subject: subject})
+	Emit(&in.sink, ObjectForgotten{subject.Identity})
+	Emit(&in.sink, AttemptEnded{Subject: subject, Handler: timer, Outcome: handlers.Outcome{Final: true}})
+	Emit(&in.sink, ObjectIndexed{Subject: subject})
 	if o := in.only(t); o != nil {
 		t.Errorf("%+v", o)
 	}
@@ -91,8 +91,8 @@ func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
 	}
 
 	again := podSubject("a", "2")
-	Tell(&in.sink, Planned{Subject: again})
-	Tell(&in.sink, ObjectForgotten{subject.Identity})
+	Emit(&in.sink, Planned{Subject: again})
+	Emit(&in.sink, ObjectForgotten{subject.Identity})
 	if o := in.only(t); o == nil || o.ResourceVersion != "2" || len(o.Handlers) != 0 {
 		t.Errorf("after its return: %+v", o)
 	}
@@ -101,10 +101,10 @@ func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
 func TestInspectedObject_SkippedAnswerIsShownAsVersion(t *testing.T) {
 	in := newInspected()
 	subject := podSubject("a", "1")
-	Tell(&in.sink, Planned{Subject: subject})
-	Tell(&in.sink, Ended{Subject: subject})
+	Emit(&in.sink, Planned{Subject: subject})
+	Emit(&in.sink, Ended{Subject: subject})
 	subject.Object = podObject("a", "2")
-	Tell(&in.sink, Ended{Subject: subject, Skipped: true})
+	Emit(&in.sink, Ended{Subject: subject, Skipped: true})
 	if o := in.only(t); o.ResourceVersion != "2" {
 		t.Errorf("%+v", o)
 	}
@@ -116,7 +116,7 @@ func TestInspectedObject_UnreadableMarksAreListed(t *testing.T) {
 	for range maxUnreadable + 5 {
 		_, err := state.NewSmartProgress().Fetch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/fn": "{"}}}, "fn")
 		mark, _ := errors.AsType[*state.BrokenMark](err)
-		Tell(&in.sink, MarkBroken{Subject: subject, Mark: mark})
+		Emit(&in.sink, MarkBroken{Subject: subject, Mark: mark})
 	}
 	want := inspect.Unreadable{
 		What: `the progress of handler "fn"`, Where: "the annotation kopf.zalando.org/fn",
@@ -131,14 +131,14 @@ func TestInspectedObject_UnreadableMarksAreListed(t *testing.T) {
 func TestInspectedObject_OrphansListedUntilTheyAreGone(t *testing.T) {
 	in := newInspected()
 	subject := podSubject("a", "1")
-	Tell(&in.sink, Planned{Subject: subject, Changing: true, Orphans: []state.Orphan{{ID: "old", Record: state.Record{Retries: 2}}}})
+	Emit(&in.sink, Planned{Subject: subject, Changing: true, Orphans: []state.Orphan{{ID: "old", Record: state.Record{Retries: 2}}}})
 	if hs := in.only(t).Handlers; len(hs) != 1 || hs[0].ID != "old" || hs[0].State != inspect.PhaseUnknown || hs[0].Attempt != 2 {
 		t.Errorf("%+v", hs)
 	}
 	if state := in.only(t).State; state != inspect.StateIgnored {
 		t.Errorf("the object is %s", state)
 	}
-	Tell(&in.sink, Planned{Subject: subject, Changing: true})
+	Emit(&in.sink, Planned{Subject: subject, Changing: true})
 	if hs := in.only(t).Handlers; len(hs) != 0 {
 		t.Errorf("%+v", hs)
 	}
@@ -156,8 +156,8 @@ func TestInspectedObject_HiddenValuesInStoredErrorsAreMarked(t *testing.T) {
 	if !ok || !strings.Contains(mark.Err.Error(), "hunter2") {
 		t.Fatalf("the error does not quote what it cannot read: %v", err)
 	}
-	Tell(&in.sink, MarkBroken{Subject: subject, Mark: mark})
-	Tell(&in.sink, Planned{
+	Emit(&in.sink, MarkBroken{Subject: subject, Mark: mark})
+	Emit(&in.sink, Planned{
 		Subject: subject, Cause: &handlers.Cause{Reason: handlers.ReasonNoop}, Handlers: in.handlers(), Changing: true, At: time.Now(),
 		Failures: []state.Failure{{Handler: "fn", Purpose: "create", Message: "login with hunter2 failed"}},
 	})

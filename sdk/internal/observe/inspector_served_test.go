@@ -10,7 +10,7 @@ import (
 func TestInspector_ReviewedResources(t *testing.T) {
 	validate := &handlers.Handler{ID: "v", Family: handlers.Validate}
 	in := newInspected(validate)
-	Tell(&in.sink, ResourcesServed{Resolution: &resources.Resolution{}, Reviewed: &resources.Resolution{
+	Emit(&in.sink, ResourcesServed{Resolution: &resources.Resolution{}, Reviewed: &resources.Resolution{
 		Served:     []resources.Resource{pods},
 		Unresolved: []resources.Selector{validate.Selector},
 	}})
@@ -22,7 +22,7 @@ func TestInspector_ReviewedResources(t *testing.T) {
 		t.Errorf("%+v", snapshot.Unserved)
 	}
 	both := &resources.Resolution{Unresolved: []resources.Selector{validate.Selector}}
-	Tell(&in.sink, ResourcesServed{Resolution: both, Reviewed: both})
+	Emit(&in.sink, ResourcesServed{Resolution: both, Reviewed: both})
 	if snapshot := in.hub.Snapshot(); len(snapshot.Reviewed) != 0 || len(snapshot.Unserved) != 1 {
 		t.Errorf("a selector of both kinds of handlers: %+v", snapshot)
 	}
@@ -32,11 +32,11 @@ func TestInspector_ServedResourcesWithTheirLists(t *testing.T) {
 	create := &handlers.Handler{ID: "c", Family: handlers.Create}
 	in := newInspected(create)
 	stream := resources.Scope{Resource: pods.Key()}
-	Tell(&in.sink, ResourcesServed{Resolution: &resources.Resolution{
+	Emit(&in.sink, ResourcesServed{Resolution: &resources.Resolution{
 		Served:     []resources.Resource{pods},
 		Unresolved: []resources.Selector{create.Selector},
 	}})
-	Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
+	Emit(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
 	snapshot := in.hub.Snapshot()
 	if len(snapshot.Served) != 1 || snapshot.Served[0].Listed || snapshot.Served[0].Short != "pod" {
 		t.Errorf("%+v", snapshot.Served)
@@ -44,7 +44,7 @@ func TestInspector_ServedResourcesWithTheirLists(t *testing.T) {
 	if len(snapshot.Unserved) != 1 || snapshot.Unserved[0].Reason != "unresolved" || snapshot.Unserved[0].Handlers[0] != "c" {
 		t.Errorf("%+v", snapshot.Unserved)
 	}
-	Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamListed})
+	Emit(&in.sink, StreamChanged{Stream: stream, Phase: StreamListed})
 	if served := in.hub.Snapshot().Served; !served[0].Listed {
 		t.Errorf("%+v", served)
 	}

@@ -21,23 +21,23 @@ func TestInspector_UnsettledUntilListedObjectsAreProcessed(t *testing.T) {
 	jobs := resources.Resource{Group: "batch", Version: "v1", Plural: "jobs"}
 	ofPods, ofJobs := resources.Scope{Resource: pods.Key()}, resources.Scope{Resource: jobs.Key(), Namespace: "ns"}
 	for _, stream := range []resources.Scope{ofPods, ofJobs} {
-		Tell(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
+		Emit(&in.sink, StreamChanged{Stream: stream, Phase: StreamStarted})
 	}
 	for _, subject := range []*Subject{a, b} {
-		Tell(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Listed, Object: subject.Object}})
+		Emit(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Listed, Object: subject.Object}})
 	}
-	Tell(&in.sink, EventReceived{ofJobs, watch.Event{Type: watch.Listed, Object: podObject("c", "1")}})
-	Tell(&in.sink, StreamChanged{Stream: ofPods, Phase: StreamListed})
-	Tell(&in.sink, Ended{Subject: a})
+	Emit(&in.sink, EventReceived{ofJobs, watch.Event{Type: watch.Listed, Object: podObject("c", "1")}})
+	Emit(&in.sink, StreamChanged{Stream: ofPods, Phase: StreamListed})
+	Emit(&in.sink, Ended{Subject: a})
 	settled(false, "while a resource is listed")
-	Tell(&in.sink, StreamChanged{Stream: ofJobs, Phase: StreamListed})
+	Emit(&in.sink, StreamChanged{Stream: ofJobs, Phase: StreamListed})
 	settled(false, "before all were processed")
-	Tell(&in.sink, StreamChanged{Stream: ofJobs, Phase: StreamStopped})
+	Emit(&in.sink, StreamChanged{Stream: ofJobs, Phase: StreamStopped})
 	settled(false, "before all of the other resource were processed")
-	Tell(&in.sink, Ended{Subject: b, Err: handlers.ErrTimeout, RetryIn: time.Second})
+	Emit(&in.sink, Ended{Subject: b, Err: handlers.ErrTimeout, RetryIn: time.Second})
 	settled(false, "after a failure")
-	Tell(&in.sink, Ended{Subject: b})
+	Emit(&in.sink, Ended{Subject: b})
 	settled(true, "when all were processed")
-	Tell(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Modified, Object: a.Object}})
+	Emit(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Modified, Object: a.Object}})
 	settled(true, "after an event")
 }

@@ -123,7 +123,7 @@ func TestInspectedObject_LongDeletionBecomesStuckWithoutAnEvent(t *testing.T) {
 		subject.Object.Deleting = true
 		cause := &handlers.Cause{Resource: &pods, Reason: handlers.ReasonDelete, Deleted: true}
 		in.handle(subject, cause, nil)
-		Tell(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0], Began: time.Now()})
+		Emit(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0], Began: time.Now()})
 		time.Sleep(stuckAfter - time.Second)
 		synctest.Wait()
 		if o := in.only(t); o.State != inspect.StateRunning {
@@ -134,7 +134,7 @@ func TestInspectedObject_LongDeletionBecomesStuckWithoutAnEvent(t *testing.T) {
 		if o := in.only(t); o.State != inspect.StateStuck {
 			t.Errorf("it hangs: %s", o.State)
 		}
-		Tell(&in.sink, ObjectForgotten{subject.Identity})
+		Emit(&in.sink, ObjectForgotten{subject.Identity})
 		if in.only(t) != nil {
 			t.Error("it is gone")
 		}
@@ -147,19 +147,19 @@ func TestInspectedObject_DeletionBehindAnotherHandlerBecomesStuck(t *testing.T) 
 		subject := podSubject("a", "1")
 		in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonUpdate}, nil)
 		in.only(t)
-		Tell(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0], Began: time.Now()})
+		Emit(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0], Began: time.Now()})
 		deleted := podObject("a", "2")
 		deleted.Deleting = true
 		for range 2 {
-			Tell(&in.sink, EventReceived{resources.Scope{Resource: pods.Key()}, watch.Event{Type: watch.Modified, Object: deleted}})
+			Emit(&in.sink, EventReceived{resources.Scope{Resource: pods.Key()}, watch.Event{Type: watch.Modified, Object: deleted}})
 			time.Sleep(stuckAfter - time.Second)
 		}
 		synctest.Wait()
 		if o := in.only(t); o.State != inspect.StateStuck {
 			t.Errorf("its worker has not seen the deletion: %s", o.State)
 		}
-		Tell(&in.sink, ObjectForgotten{subject.Identity})
-		Tell(&in.sink, EventReceived{resources.Scope{Resource: pods.Key()}, watch.Event{Type: watch.Modified, Object: deleted}})
+		Emit(&in.sink, ObjectForgotten{subject.Identity})
+		Emit(&in.sink, EventReceived{resources.Scope{Resource: pods.Key()}, watch.Event{Type: watch.Modified, Object: deleted}})
 		if in.only(t) != nil {
 			t.Error("it is gone")
 		}

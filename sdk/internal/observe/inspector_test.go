@@ -20,12 +20,12 @@ func TestInspector_StateOfTheOperator(t *testing.T) {
 	if op := operator(); op.State != inspect.OperatorStarting || op.Identity == "" || op.PID == 0 || op.Started.IsZero() {
 		t.Errorf("%+v", op)
 	}
-	Tell(&in.sink, ClusterConnected{Server: "https://cluster"})
-	Tell(&in.sink, OperatorChanged{State: inspect.OperatorPaused, Reason: "on request"})
+	Emit(&in.sink, ClusterConnected{Server: "https://cluster"})
+	Emit(&in.sink, OperatorChanged{State: inspect.OperatorPaused, Reason: "on request"})
 	if op := operator(); op.State != inspect.OperatorPaused || op.Reason != "on request" || op.Server != "https://cluster" {
 		t.Errorf("%+v", op)
 	}
-	Tell(&in.sink, OperatorChanged{State: inspect.OperatorRunning})
+	Emit(&in.sink, OperatorChanged{State: inspect.OperatorRunning})
 	if op := operator(); op.State != inspect.OperatorRunning || op.Reason != "" {
 		t.Errorf("%+v", op)
 	}
@@ -34,14 +34,14 @@ func TestInspector_StateOfTheOperator(t *testing.T) {
 func TestInspector_ClusterLostUntilItAnswers(t *testing.T) {
 	in := newInspected()
 	lost := func() string { return in.hub.Snapshot().Operator.Lost }
-	Tell(&in.sink, ClusterLost{Reason: "connection refused"})
+	Emit(&in.sink, ClusterLost{Reason: "connection refused"})
 	for _, status := range []int{0, http.StatusUnauthorized, http.StatusServiceUnavailable} {
-		Tell(&in.sink, RequestEnded{kube.Call{Status: status}})
+		Emit(&in.sink, RequestEnded{kube.Call{Status: status}})
 		if lost() != "connection refused" {
 			t.Errorf("%d is no answer", status)
 		}
 	}
-	Tell(&in.sink, RequestEnded{kube.Call{Status: http.StatusNotFound}})
+	Emit(&in.sink, RequestEnded{kube.Call{Status: http.StatusNotFound}})
 	if lost() != "" {
 		t.Error("it answered")
 	}
@@ -52,7 +52,7 @@ func TestInspector_ShowsIgnoredErrors(t *testing.T) {
 	in := newInspected(h)
 	subject := podSubject("a", "1")
 	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, nil)
-	Tell(&in.sink, AttemptEnded{Subject: subject, Handler: h, Outcome: handlers.Outcome{Final: true}, Err: handlers.ErrTimeout})
+	Emit(&in.sink, AttemptEnded{Subject: subject, Handler: h, Outcome: handlers.Outcome{Final: true}, Err: handlers.ErrTimeout})
 	shown := in.only(t).Handlers[0]
 	if shown.State != inspect.PhaseDone || shown.Error != nil || len(shown.Attempts) != 1 || shown.Attempts[0].Error == nil {
 		t.Errorf("the handler is done, and its attempt has the error: %+v", shown)
@@ -67,9 +67,9 @@ func TestInspector_CountsAttemptsOfRegisteredHandlers(t *testing.T) {
 	in := newInspected(startup)
 	activity := &Subject{Logger: silent}
 	for _, out := range []handlers.Outcome{{Final: true}, {Err: handlers.ErrTimeout}, {Final: true, Err: handlers.ErrTimeout}} {
-		Tell(&in.sink, AttemptEnded{Subject: activity, Handler: startup, Took: time.Second, Outcome: out})
+		Emit(&in.sink, AttemptEnded{Subject: activity, Handler: startup, Took: time.Second, Outcome: out})
 	}
-	Tell(&in.sink, AttemptEnded{Subject: activity, Handler: &handlers.Handler{ID: "s/sub", Family: handlers.Sub}})
+	Emit(&in.sink, AttemptEnded{Subject: activity, Handler: &handlers.Handler{ID: "s/sub", Family: handlers.Sub}})
 	stats := in.hub.Snapshot().Handlers[0].Stats
 	if stats.Runs != 3 || stats.Succeeded != 1 || stats.Retried != 1 || stats.Failed != 1 || stats.P50 != inspect.Duration(time.Second) || stats.LastError == "" {
 		t.Errorf("%+v", stats)
@@ -86,7 +86,7 @@ func TestInspector_WaitingAndDenialsAreNoFailures(t *testing.T) {
 		{Handler: create, Outcome: handlers.Outcome{Final: true, Err: denial}, Err: denial}, // there is no request that it could deny
 	} {
 		e.Subject = &Subject{Logger: silent}
-		Tell(&in.sink, e)
+		Emit(&in.sink, e)
 	}
 	for i, want := range []inspect.Stats{{Runs: 2, Waited: 1, Failed: 1}, {Runs: 1, Denied: 1}} {
 		got := in.hub.Snapshot().Handlers[i].Stats

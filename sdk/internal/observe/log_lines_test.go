@@ -76,22 +76,22 @@ func TestLogLines_Causes(t *testing.T) {
 	update.Cause.Old = map[string]any{"a": int64(1), "b": int64(2)}
 	update.Cause.Diff = object.ComputeDiff(update.Cause.Old, map[string]any{"a": int64(3), "c": int64(4)})
 	update.Superseded = map[string]state.Counts{"create": {Success: 1, Failure: 2, Running: 3}}
-	Tell(&l.Sink, update)
+	Emit(&l.Sink, update)
 	progress := state.Progress{}.WithHandlers([]string{"u"}, time.Now())
-	Tell(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress})
+	Emit(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress})
 	progress, err := progress.WithOutcomes(map[string]handlers.Outcome{"u": {Final: true}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	Tell(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress, Parent: "p"})
-	Tell(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress})
+	Emit(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress, Parent: "p"})
+	Emit(&l.Sink, Recorded{Subject: l.subject(), Cause: update.Cause, Progress: progress})
 	waits := cause(handlers.ReasonCreate)
 	waits.Begun = false
-	Tell(&l.Sink, waits)
-	Tell(&l.Sink, cause(handlers.ReasonCreate))
-	Tell(&l.Sink, cause(handlers.ReasonNoop))
-	Tell(&l.Sink, cause(handlers.ReasonFree))
-	Tell(&l.Sink, cause(handlers.ReasonGone))
+	Emit(&l.Sink, waits)
+	Emit(&l.Sink, cause(handlers.ReasonCreate))
+	Emit(&l.Sink, cause(handlers.ReasonNoop))
+	Emit(&l.Sink, cause(handlers.ReasonFree))
+	Emit(&l.Sink, cause(handlers.ReasonGone))
 	l.expect(t,
 		"info | cause.superseded | Creation is superseded by updating: 1 succeeded; 2 failed; 3 left to the moment.",
 		"debug | cause.started | Updating is in progress version=7",
@@ -115,7 +115,7 @@ func TestLogLines_Attempts(t *testing.T) {
 	waits, denial := handlers.AsTemporary(failed, time.Second), handlers.AsDenial(failed, 403)
 	validating := &handlers.Handler{ID: "v", Family: handlers.Validate}
 	line := func(level slog.Level) handlers.LogLine { return handlers.LogLine{Level: level, Message: "Text."} }
-	Tell(&l.Sink, AttemptStarted{Subject: l.subject(), Handler: h})
+	Emit(&l.Sink, AttemptStarted{Subject: l.subject(), Handler: h})
 	for _, e := range []AttemptEnded{
 		{Handler: h, Outcome: handlers.Outcome{Final: true}, Line: line(slog.LevelInfo)},
 		{Handler: indexing, Outcome: handlers.Outcome{Final: true}, Line: line(slog.LevelInfo)},
@@ -131,7 +131,7 @@ func TestLogLines_Attempts(t *testing.T) {
 		{Handler: h, Outcome: handlers.Outcome{Final: true, Err: denial}, Err: denial, Line: line(slog.LevelError)},
 	} {
 		e.Subject = l.subject()
-		Tell(&l.Sink, e)
+		Emit(&l.Sink, e)
 	}
 	l.expect(t,
 		"debug | handler.invoked | Handler 'h' is invoked.",
@@ -152,7 +152,7 @@ func TestLogLines_Attempts(t *testing.T) {
 
 func TestLogLines_SkippedAnswerIsANoop(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	Tell(&l.Sink, Ended{Subject: l.subject(), Skipped: true})
+	Emit(&l.Sink, Ended{Subject: l.subject(), Skipped: true})
 	l.expect(t,
 		"debug | cause.noop | Something has changed, but we are not interested (the essence is the same).",
 		"debug | processing.finished | Handling cycle is finished, waiting for new changes.",
@@ -164,7 +164,7 @@ func TestLogLines_OrphansOncePerResource(t *testing.T) {
 	other := l.subject()
 	other.Resource = &resources.Resource{Version: "v1", Plural: "jobs"}
 	for _, subject := range []*Subject{l.subject(), l.subject(), other} {
-		Tell(&l.Sink, Planned{Subject: subject, Orphans: []state.Orphan{{ID: "old"}}})
+		Emit(&l.Sink, Planned{Subject: subject, Orphans: []state.Orphan{{ID: "old"}}})
 	}
 	const line = `warn | progress.orphaned | There is progress of the handler "old" on the object, and no such handler. ` +
 		`If it was renamed, it continues from there with kopf.ID("old").`
@@ -173,7 +173,7 @@ func TestLogLines_OrphansOncePerResource(t *testing.T) {
 
 func TestLogLines_OrphansWithTheIDToKeep(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	Tell(&l.Sink, Planned{Subject: l.subject(), Orphans: []state.Orphan{{ID: "create_e/two"}, {ID: "long-aBcDeF", Shortened: true}}})
+	Emit(&l.Sink, Planned{Subject: l.subject(), Orphans: []state.Orphan{{ID: "create_e/two"}, {ID: "long-aBcDeF", Shortened: true}}})
 	l.expect(t,
 		`warn | progress.orphaned | There is progress of the handler "create_e/two" on the object, and no such handler. `+
 			`If "create_e" was renamed, it continues from there with kopf.ID("create_e").`,
@@ -184,10 +184,10 @@ func TestLogLines_OrphansWithTheIDToKeep(t *testing.T) {
 
 func TestLogLines_ProcessingFailures(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
-	Tell(&l.Sink, Ended{Subject: l.subject(), Finished: true})
-	Tell(&l.Sink, Ended{Subject: l.subject(), Err: errors.New("oops"), RetryIn: time.Second})
-	Tell(&l.Sink, Ended{Subject: l.subject(), Err: &handlers.PanicError{Value: "x", Stack: []byte("main.go")}, Deleted: true})
-	Tell(&l.Sink, Ended{Subject: l.subject(), Recovered: true})
+	Emit(&l.Sink, Ended{Subject: l.subject(), Finished: true})
+	Emit(&l.Sink, Ended{Subject: l.subject(), Err: errors.New("oops"), RetryIn: time.Second})
+	Emit(&l.Sink, Ended{Subject: l.subject(), Err: &handlers.PanicError{Value: "x", Stack: []byte("main.go")}, Deleted: true})
+	Emit(&l.Sink, Ended{Subject: l.subject(), Recovered: true})
 	l.expect(t,
 		"error | processing.failed | Handling has failed: it is throttled for 1s. error=oops",
 		`error | processing.failed | Handling has failed. error="panic: x" stack=main.go`,
@@ -198,10 +198,10 @@ func TestLogLines_ProcessingFailures(t *testing.T) {
 func TestLogLines_Streams(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
 	stream := resources.Scope{Resource: "pods.v1", Namespace: "ns"}
-	Tell(&l.Sink, StreamChanged{Stream: stream, Phase: StreamStarted})
-	Tell(&l.Sink, StreamChanged{Stream: stream, Phase: StreamListed})
+	Emit(&l.Sink, StreamChanged{Stream: stream, Phase: StreamStarted})
+	Emit(&l.Sink, StreamChanged{Stream: stream, Phase: StreamListed})
 	restart := func(blocking bool, reason watch.Reason, attempt int) {
-		Tell(&l.Sink, StreamChanged{Stream: stream, Phase: StreamRestarted, Blocking: blocking, Restart: watch.Restart{
+		Emit(&l.Sink, StreamChanged{Stream: stream, Phase: StreamRestarted, Blocking: blocking, Restart: watch.Restart{
 			Reason: reason, Err: errors.New("oops"), Delay: time.Second, Attempt: attempt,
 		}})
 	}
@@ -209,7 +209,7 @@ func TestLogLines_Streams(t *testing.T) {
 	restart(false, watch.Throttled, 1)
 	restart(false, watch.Throttled, 2)
 	restart(true, watch.Dropped, 0)
-	Tell(&l.Sink, StreamChanged{Stream: resources.Scope{Resource: "pods.v1"}, Phase: StreamStopped})
+	Emit(&l.Sink, StreamChanged{Stream: resources.Scope{Resource: "pods.v1"}, Phase: StreamStopped})
 	l.expect(t,
 		"debug | stream.started | Starting the watch-stream for pods.v1 in ns.",
 		"debug | kopf.watching | stream.restarted | The watch-stream for pods.v1 in ns is restarted. reason=closed",
@@ -227,7 +227,7 @@ func TestLogLines_RequestsOnDemand(t *testing.T) {
 	unanswered.Status, unanswered.Err = 0, errors.New("oops")
 	l := newLines(t, slog.LevelDebug, true)
 	for _, call := range []kube.Call{call, failed, unanswered} {
-		Tell(&l.Sink, RequestEnded{call})
+		Emit(&l.Sink, RequestEnded{call})
 	}
 	l.expect(t,
 		"debug | kopf.clients | api.request | GET /api: 200 in 1ms",
@@ -241,8 +241,8 @@ func TestLogLines_RequestsOnDemand(t *testing.T) {
 
 func TestLogLines_NothingBelowTheLevel(t *testing.T) {
 	l := newLines(t, slog.LevelInfo, false)
-	Tell(&l.Sink, Planned{Subject: l.subject(), Cause: &handlers.Cause{Reason: handlers.ReasonCreate}, Begun: true})
-	Tell(&l.Sink, AttemptStarted{Subject: l.subject(), Handler: &handlers.Handler{ID: "h"}})
-	Tell(&l.Sink, StreamChanged{Phase: StreamStarted})
+	Emit(&l.Sink, Planned{Subject: l.subject(), Cause: &handlers.Cause{Reason: handlers.ReasonCreate}, Begun: true})
+	Emit(&l.Sink, AttemptStarted{Subject: l.subject(), Handler: &handlers.Handler{ID: "h"}})
+	Emit(&l.Sink, StreamChanged{Phase: StreamStarted})
 	l.expect(t, "")
 }

@@ -71,7 +71,7 @@ func TestMetrics_OutcomesOfAttempts(t *testing.T) {
 		{Outcome: handlers.Outcome{Final: true, Err: handlers.ErrTimeout}, Exhausted: true},
 	} {
 		e.Subject, e.Handler = podSubject("a", "1"), h
-		Tell(sink, e)
+		Emit(sink, e)
 	}
 	m.expect(t, "attempt create c succeeded true 1s", "attempt create c retried true 0s", "attempt create c failed true 0s",
 		"attempt create c ignored true 0s", "attempt create c unfinished true 0s", "attempt create c failed false 0s")
@@ -80,7 +80,7 @@ func TestMetrics_OutcomesOfAttempts(t *testing.T) {
 func TestMetrics_SubHandlersCountedAsTheirParents(t *testing.T) {
 	sink, _, m := newMetered(&handlers.Handler{ID: "a"}, &handlers.Handler{ID: "a/b"}, &handlers.Handler{ID: "c"})
 	sub := &handlers.Handler{ID: "a/b/1", Family: handlers.Sub}
-	Tell(sink, AttemptEnded{Subject: podSubject("a", "1"), Handler: sub, Outcome: handlers.Outcome{Final: true}})
+	Emit(sink, AttemptEnded{Subject: podSubject("a", "1"), Handler: sub, Outcome: handlers.Outcome{Final: true}})
 	m.expect(t, "attempt sub a/b succeeded true 0s")
 }
 
@@ -104,42 +104,42 @@ func TestMetrics_CauseCountedOnceUntilDone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		Tell(sink, Recorded{Subject: subject, Parent: "p", Progress: progress})
-		Tell(sink, Recorded{Subject: subject, Progress: progress})
+		Emit(sink, Recorded{Subject: subject, Parent: "p", Progress: progress})
+		Emit(sink, Recorded{Subject: subject, Progress: progress})
 	}
-	Tell(sink, Planned{Subject: subject, Cause: begun.Cause, Selected: begun.Selected}) // the finalizer comes first
+	Emit(sink, Planned{Subject: subject, Cause: begun.Cause, Selected: begun.Selected}) // the finalizer comes first
 	m.expect(t, "begin [{c create}]")
-	Tell(sink, begun)
+	Emit(sink, begun)
 	recorded(handlers.Outcome{Err: handlers.ErrTimeout})
 	retrying(1)
-	Tell(sink, begun)
+	Emit(sink, begun)
 	recorded(handlers.Outcome{Final: true})
 	retrying(0)
-	Tell(sink, begun)
+	Emit(sink, begun)
 	begun.Cause = &handlers.Cause{Reason: handlers.ReasonUpdate}
-	Tell(sink, begun)
+	Emit(sink, begun)
 	begun.Cause = &handlers.Cause{Reason: handlers.ReasonNoop}
-	Tell(sink, begun)
+	Emit(sink, begun)
 	if len(metrics.objects) != 0 {
 		t.Error("a settled object is remembered")
 	}
 	m.expect(t, "cause pods.v1 create", "cause pods.v1 create", "cause pods.v1 update")
 
 	recorded(handlers.Outcome{Err: handlers.ErrTimeout})
-	Tell(sink, ObjectForgotten{subject.Identity})
+	Emit(sink, ObjectForgotten{subject.Identity})
 	retrying(0)
 }
 
 func TestMetrics_StreamsRequestsAndLogins(t *testing.T) {
 	sink, _, m := newMetered()
 	stream := resources.Scope{Resource: pods.Key(), Namespace: "ns"}
-	Tell(sink, EventReceived{stream, watch.Event{Type: watch.Listed}})
-	Tell(sink, EventReceived{stream, watch.Event{Type: watch.Deleted}})
-	Tell(sink, StreamChanged{Stream: stream, Phase: StreamStarted})
-	Tell(sink, StreamChanged{Stream: stream, Phase: StreamRestarted, Restart: watch.Restart{Reason: watch.Expired}})
-	Tell(sink, RequestEnded{kube.Call{Verb: "patch", Status: 409, Duration: time.Second}})
-	Tell(sink, LoginEnded{})
-	Tell(sink, LoginEnded{Err: kube.ErrNoCredentials})
+	Emit(sink, EventReceived{stream, watch.Event{Type: watch.Listed}})
+	Emit(sink, EventReceived{stream, watch.Event{Type: watch.Deleted}})
+	Emit(sink, StreamChanged{Stream: stream, Phase: StreamStarted})
+	Emit(sink, StreamChanged{Stream: stream, Phase: StreamRestarted, Restart: watch.Restart{Reason: watch.Expired}})
+	Emit(sink, RequestEnded{kube.Call{Verb: "patch", Status: 409, Duration: time.Second}})
+	Emit(sink, LoginEnded{})
+	Emit(sink, LoginEnded{Err: kube.ErrNoCredentials})
 	m.expect(t, "event pods.v1 listed", "event pods.v1 deleted", "restart pods.v1 expired", "request patch 409 1s",
 		"login true", "login false")
 }

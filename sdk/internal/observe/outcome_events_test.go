@@ -20,7 +20,7 @@ func TestOutcomeEvents_FailuresOfObjectHandlersOnly(t *testing.T) {
 			handlers.Create: slog.LevelInfo, handlers.Daemon: slog.LevelError,
 			handlers.Index: slog.LevelError, handlers.Event: slog.LevelError, handlers.Startup: slog.LevelError,
 		} {
-			Tell(&sink, AttemptEnded{
+			Emit(&sink, AttemptEnded{
 				Subject: &Subject{Recorder: recorders.For(about), Logger: silent}, Handler: &handlers.Handler{ID: "h", Family: family},
 				Line: handlers.LogLine{Level: level, Message: string(family)},
 			})
@@ -28,7 +28,7 @@ func TestOutcomeEvents_FailuresOfObjectHandlersOnly(t *testing.T) {
 		synctest.Wait()
 		c.expect(t, "POST "+events+" daemon <nil>")
 		waits := handlers.AsTemporary(errors.New("not yet"), time.Minute)
-		Tell(&sink, AttemptEnded{
+		Emit(&sink, AttemptEnded{
 			Subject: &Subject{Recorder: recorders.For(about), Logger: silent}, Handler: &handlers.Handler{ID: "h", Family: handlers.Create},
 			Line: handlers.LogLine{Level: slog.LevelInfo, Message: "waits"}, Outcome: handlers.Outcome{Err: waits}, Err: waits,
 		})

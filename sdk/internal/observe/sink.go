@@ -46,7 +46,7 @@ func (s *Sink) replace(old, with Subscriber) {
 }
 
 // Wants reports whether any subscriber receives a kind of events. Callers check it before they fill in costly fields;
-// other events are passed to [Tell] without a check.
+// other events are passed to [Emit] without a check.
 func (s *Sink) Wants(kind Kind) bool { return len(s.subscribers(kind)) > 0 }
 
 func (s *Sink) subscribers(kind Kind) []Subscriber {
@@ -60,8 +60,8 @@ func (s *Sink) subscribers(kind Kind) []Subscriber {
 	return routes[kind]
 }
 
-// Tell emits an event to the subscribers of its kind. Without subscribers, an event costs a check and no allocation.
-func Tell[E Event](s *Sink, event E) {
+// Emit emits an event to the subscribers of its kind. Without subscribers, an event costs a check and no allocation.
+func Emit[E Event](s *Sink, event E) {
 	subscribers := s.subscribers(event.Kind())
 	if len(subscribers) == 0 {
 		return

@@ -36,9 +36,9 @@ func TestSink_PassesOnWhatIsWanted(t *testing.T) {
 		t.Error("it wants something else")
 	}
 	sink.Subscribe(both)
-	Tell(&sink, RequestEnded{kube.Call{Verb: "get"}})
-	Tell(&sink, LoginEnded{})
-	Tell(&sink, ObjectForgotten{})
+	Emit(&sink, RequestEnded{kube.Call{Verb: "get"}})
+	Emit(&sink, LoginEnded{})
+	Emit(&sink, ObjectForgotten{})
 	if len(logins.told) != 1 || len(both.told) != 2 || both.told[0].(RequestEnded).Call.Verb != "get" {
 		t.Errorf("%v, %v", logins.told, both.told)
 	}
@@ -46,7 +46,7 @@ func TestSink_PassesOnWhatIsWanted(t *testing.T) {
 
 func TestSink_NilHasNoSubscribers(t *testing.T) {
 	var none *Sink
-	Tell(none, LoginEnded{})
+	Emit(none, LoginEnded{})
 	if none.Wants(KindLoginEnded) {
 		t.Error("there are no subscribers")
 	}
@@ -57,9 +57,9 @@ func TestSink_UnwantedEventsAllocateNothing(t *testing.T) {
 	sink.Subscribe(&listener{kinds: []Kind{KindLoginEnded}})
 	subject, h := podSubject("a", "1"), &handlers.Handler{}
 	if n := testing.AllocsPerRun(100, func() {
-		Tell(&sink, Planned{Subject: subject, Background: nil})
-		Tell(&sink, AttemptEnded{Subject: subject, Handler: h})
-		Tell((*Sink)(nil), AttemptEnded{Subject: subject, Handler: h})
+		Emit(&sink, Planned{Subject: subject, Background: nil})
+		Emit(&sink, AttemptEnded{Subject: subject, Handler: h})
+		Emit((*Sink)(nil), AttemptEnded{Subject: subject, Handler: h})
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -71,7 +71,7 @@ func TestSink_ConcurrentUse(*testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 100 {
-				Tell(&sink, LoginEnded{})
+				Emit(&sink, LoginEnded{})
 			}
 		})
 		wg.Go(func() {
@@ -91,6 +91,6 @@ func BenchmarkSink_Unwanted(b *testing.B) {
 	subject, h := podSubject("a", "1"), &handlers.Handler{}
 	b.ReportAllocs()
 	for b.Loop() {
-		Tell(&sink, AttemptEnded{Subject: subject, Handler: h})
+		Emit(&sink, AttemptEnded{Subject: subject, Handler: h})
 	}
 }

@@ -102,14 +102,14 @@ func (i *Invoker) checkLimits(a *Attempt, h *handlers.Handler, limits handlers.L
 	call := a.Call
 	call.Retry, call.Started, call.Runtime = a.Retries, a.Started, a.Began.Sub(a.Started)
 	out, line, exhausted := handlers.Precheck(limits, a.Retries, call.Runtime, h.String())
-	observe.Tell(i.sink, observe.AttemptStarted{
+	observe.Emit(i.sink, observe.AttemptStarted{
 		Subject: a.Subject, Handler: h, Retries: a.Retries, Started: a.Started, Began: a.Began, Exhausted: exhausted,
 	})
 	if !exhausted {
 		return nil
 	}
 	a.Ended = a.Began
-	i.tellEnded(a, observe.AttemptEnded{Handler: h, Exhausted: true, Outcome: out, Line: line})
+	i.emitEnded(a, observe.AttemptEnded{Handler: h, Exhausted: true, Outcome: out, Line: line})
 	return &out
 }
 
@@ -244,7 +244,7 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 	a.Ended = i.now()
 	if a.Task != nil && a.Task.Reason() != 0 && isStop(err) {
 		out, line := handlers.Outcome{Final: true}, handlers.LogLine{Level: slog.LevelDebug, Message: h.String() + " is cancelled."}
-		i.tellEnded(a, observe.AttemptEnded{Handler: h, Cancelled: true, Outcome: out, Line: line})
+		i.emitEnded(a, observe.AttemptEnded{Handler: h, Cancelled: true, Outcome: out, Line: line})
 		return out
 	}
 	out, line := handlers.Decide(err, result, limits, a.Retries, a.Ended.Sub(a.Started), h.String())
@@ -254,7 +254,7 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 			line = handlers.LogLine{Level: slog.LevelInfo, Message: h.String() + " denied the request: " + handlers.ErrorText(err)}
 		}
 	}
-	i.tellEnded(a, observe.AttemptEnded{Handler: h, Outcome: out, Err: err, Line: line})
+	i.emitEnded(a, observe.AttemptEnded{Handler: h, Outcome: out, Err: err, Line: line})
 	return out
 }
 
@@ -264,9 +264,9 @@ func isStop(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.As(err, &reason)
 }
 
-func (i *Invoker) tellEnded(a *Attempt, e observe.AttemptEnded) {
+func (i *Invoker) emitEnded(a *Attempt, e observe.AttemptEnded) {
 	e.Subject, e.Retries, e.Started, e.Began, e.Took = a.Subject, a.Retries, a.Started, a.Began, a.Ended.Sub(a.Began)
-	observe.Tell(i.sink, e)
+	observe.Emit(i.sink, e)
 }
 
 // Slot is one object's place among the concurrent handlers. A sub-handler uses the slot of its parent, because the

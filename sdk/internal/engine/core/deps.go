@@ -101,8 +101,8 @@ func (d *Deps) Subject(identity *observe.Identity, res *resources.Resource, obje
 
 // DropLate logs that the operator drops an old version of a deleted object.
 func (d *Deps) DropLate(old *object.Object) {
-	d.Logger.Debug("Dropping what is outdated", observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail,
-		"what", old.String(), "reason", "the object is gone")
+	d.Logger.Debug("Dropping an outdated event", observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail,
+		"what", old.String(), "reason", "the object was deleted")
 }
 
 // HidesIndex reports whether the values of an index must not be shown: the index may select Secrets, it received a

@@ -129,7 +129,7 @@ func (s *Settings) checkScaling() error {
 	case d.Shards > 0 && d.Key != shards.ByUID && d.Key != shards.ByNamespace:
 		return fmt.Errorf("the shard key is %q: want %s or %s", d.Key, shards.ByUID, shards.ByNamespace)
 	case d.Shards > 0 && s.LeaderElection:
-		return errors.New("shards let all replicas act, leader election only one: use one or the other")
+		return errors.New("with shards, all replicas act; with leader election, only one does: use one or the other")
 	case d.Shards == 0 && !s.LeaderElection:
 		return nil
 	case s.Lease.Name == "":

@@ -71,7 +71,7 @@ func (c *cycle) report(plan observe.Planned) {
 	if c.plan.Changing {
 		plan.Orphans = state.Orphans(c.view.Stored, c.deps.Settings.Progress, c.served.Changing)
 	}
-	observe.Tell(c.deps.Sink, plan)
+	observe.Emit(c.deps.Sink, plan)
 }
 
 // recordCalls adds the outcomes of the calls to the operator's patch and to the memory, and reports them.
@@ -86,14 +86,14 @@ func (c *cycle) recordCalls(s *plan.Situation) (err error) {
 	c.noteFailed(r.Failures)
 	c.writes.Finished = r.Finished
 	for _, f := range r.Forgotten {
-		c.subject.Logger.Info("Handler '"+f.Handler+"' is not for this object anymore; forgetting its failure", observe.EventKey, observe.LogFailureForgotten)
+		c.subject.Logger.Info("Handler '"+f.Handler+"' no longer applies to this object; forgetting its failure", observe.EventKey, observe.LogFailureForgotten)
 	}
 	if r.Keeper != nil {
 		c.subject.Logger.Warn("Keeping the object: handler '"+r.Keeper.Handler+"' has failed for good; retry it, or remove the finalizer",
 			observe.EventKey, observe.LogFinalizerKept)
 	}
 	if len(c.plan.Selected) > 0 {
-		observe.Tell(c.deps.Sink, observe.Recorded{Subject: c.subject, Cause: c.plan.Cause, Progress: r.Progress})
+		observe.Emit(c.deps.Sink, observe.Recorded{Subject: c.subject, Cause: c.plan.Cause, Progress: r.Progress})
 	}
 	if r.Released {
 		c.subject.Logger.Debug("Removing the finalizer, thus allowing the actual deletion.", observe.EventKey, observe.LogFinalizerRemoved)

@@ -63,7 +63,7 @@ func (c *cycle) deleted() bool { return c.event() == watch.Deleted }
 func (c *cycle) look(ctx context.Context) (err error) {
 	c.view, err = plan.NewView(ctx, c.deps, c.served.ExtraFields, c.object, &c.memory.Outbox, func(mark *state.BrokenMark) {
 		if c.memory.Flags.WarnOnce("broken " + mark.Error()) {
-			observe.Tell(c.deps.Sink, observe.MarkBroken{Subject: c.subject, Mark: mark})
+			observe.Emit(c.deps.Sink, observe.MarkBroken{Subject: c.subject, Mark: mark})
 		}
 	})
 	return err

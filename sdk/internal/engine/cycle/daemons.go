@@ -240,7 +240,7 @@ func (d *daemonHost) mayBeReplaced(task *daemons.Task) bool {
 // of the task.
 func (d *daemonHost) Ended(task *daemons.Task) {
 	if !task.Reason().Has(daemons.ResourceDeleted) {
-		observe.Tell(d.deps.Sink, observe.BackgroundStopped{
+		observe.Emit(d.deps.Sink, observe.BackgroundStopped{
 			Identity: d.memory.Identity, Handlers: []*handlers.Handler{task.Handler}, Ended: true, Background: (*background)(d.memory.Group.Load()),
 		})
 	}

@@ -29,7 +29,7 @@ func (c *cycle) callEventHandlers(ctx context.Context) error {
 			Resource: c.served.Resource, Object: event.Object, EventType: event.Type, Tree: tree,
 			Context: ctx, Views: &handlers.Views{Memo: c.memory.Memo},
 		}
-		observe.Tell(c.deps.Sink, observe.EventDispatched{Subject: c.subject, Cause: cause, Handlers: c.served.Handlers})
+		observe.Emit(c.deps.Sink, observe.EventDispatched{Subject: c.subject, Cause: cause, Handlers: c.served.Handlers})
 		for _, h := range c.served.Handlers.Selected(handlers.Watching, cause) {
 			if _, counts := c.invoker.Try(ctx, c.newAttempt(subject, h, cause)); !counts {
 				return core.ErrStopping

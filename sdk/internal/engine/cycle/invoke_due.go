@@ -149,7 +149,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	if stopping != nil {
 		return stopping
 	}
-	observe.Tell(c.deps.Sink, observe.Recorded{Subject: c.subject, Cause: c.plan.Cause, Parent: s.parent.ID, Progress: progress})
+	observe.Emit(c.deps.Sink, observe.Recorded{Subject: c.subject, Cause: c.plan.Cause, Parent: s.parent.ID, Progress: progress})
 	if progress.Done() {
 		return nil
 	}

@@ -17,7 +17,7 @@ func leftSelection(ctx context.Context, d *core.Deps, res *core.ServedResource, 
 	}
 	newest, err := d.NewestVersion(ctx, res.Resource, last.Namespace, last.Name, last.UID)
 	if err != nil {
-		d.ObjectLogger(res.Resource, last).Warn("Cannot tell whether the object was deleted or does not match the label selector anymore; assuming the latter",
+		d.ObjectLogger(res.Resource, last).Warn("Cannot find out whether the object was deleted or no longer matches the label selector; assuming the latter",
 			observe.EventKey, observe.LogSelectionUnknown, "error", err)
 		return true
 	}

@@ -32,7 +32,7 @@ func (c *cycle) noteLoop(byHandlers bool) {
 		c.endLoop() // time has passed, or another client changed the object
 	case loop.Follow() && loop.Note(c.changedFields(), memory.AlarmRounds+len(c.served.Changing)) && (!loop.Raised || loop.Rounds%100 == 0):
 		loop.Raised = true
-		c.tellLoop(false)
+		c.emitLoop(false)
 	case loop.Raised && loop.Rounds == 0:
 		c.endLoop()
 	}
@@ -42,14 +42,14 @@ func (c *cycle) noteLoop(byHandlers bool) {
 // endLoop ends the count, because the patches of the object do not cause each other.
 func (c *cycle) endLoop() {
 	if c.memory.Loop.Raised {
-		c.tellLoop(true)
+		c.emitLoop(true)
 	}
 	c.memory.Loop = memory.HotLoop{}
 }
 
-func (c *cycle) tellLoop(over bool) {
+func (c *cycle) emitLoop(over bool) {
 	loop := &c.memory.Loop
-	observe.Tell(c.deps.Sink, observe.AlarmChanged{
+	observe.Emit(c.deps.Sink, observe.AlarmChanged{
 		Logger: c.unpostedSubject().Logger, Over: over, Again: over || !c.memory.Flags.WarnOnce("hot loop"),
 		Alarm: inspect.Alarm{
 			Kind: inspect.AlarmHotLoop, Since: c.deps.Now(), Count: loop.Rounds,

@@ -84,7 +84,7 @@ func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queu
 	}
 	deleted := c.deleted()
 	if core.IsFenced(err) {
-		observe.Tell(c.deps.Sink, observe.Ended{Subject: c.unpostedSubject(), At: c.deps.Now(), Deleted: deleted})
+		observe.Emit(c.deps.Sink, observe.Ended{Subject: c.unpostedSubject(), At: c.deps.Now(), Deleted: deleted})
 		return nil
 	}
 	ended := observe.Ended{Subject: c.unpostedSubject(), At: c.deps.Now(), Deleted: deleted, Err: err}
@@ -97,6 +97,6 @@ func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queu
 			next = nil
 		}
 	}
-	observe.Tell(c.deps.Sink, ended)
+	observe.Emit(c.deps.Sink, ended)
 	return next
 }

@@ -35,7 +35,7 @@ func (r *daemonRunner) leaveAlone(c *cycle) (stopping []time.Duration) {
 	if group := c.memory.Group.Load(); group != nil {
 		group.Update(c.object, 0)
 		stopping = group.Stop(daemons.OperatorPausing)
-		r.detached.TellStopping(c.memory.Identity, group)
+		r.detached.EmitStopping(c.memory.Identity, group)
 	}
 	c.memory.TakeRetry(c.memory.Retry.Load()) // nothing is retried
 	return stopping

@@ -119,7 +119,7 @@ func (p *Processor) leave(ctx context.Context, served *core.ServedResource, m *m
 	c := p.newCycle(served, m, batch)
 	err := c.callEventHandlers(ctx)
 	if err == nil && !c.writes.Handlers.Empty() {
-		c.subject.Logger.Warn("Discarding the patch of handlers of raw events: the object does not match the label selector anymore",
+		c.subject.Logger.Warn("Discarding the patch of event handlers: the object no longer matches the label selector",
 			observe.EventKey, observe.LogPatchFailed)
 	}
 	c.endCycle(ctx, nil, err)
@@ -137,7 +137,7 @@ func (p *Processor) newCycle(served *core.ServedResource, m *memory.Memory, batc
 func (p *Processor) forget(key queue.Key, m *memory.Memory) {
 	p.memories.Forget(key)
 	m.TakeRetry(m.Retry.Load())
-	observe.Tell(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
+	observe.Emit(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 }
 
 // run runs the steps of a cycle. For a paused object, it only sends unwritten changes, and stops the daemons.
@@ -234,7 +234,7 @@ func (p *Processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 		return nil, c.apply(ctx)
 	}
 	if discarded := c.memory.Outbox.Put(outbox.Writes{Handlers: c.writes.Handlers.Take()}); discarded > 0 {
-		c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by handlers of raw events: the API server accepts no patch, and %d are kept",
+		c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by event handlers: the API server accepts no patch, and %d are kept",
 			discarded, len(held.Handlers.Fns())), observe.EventKey, observe.LogPatchFailed)
 	}
 	return nil, unwritten

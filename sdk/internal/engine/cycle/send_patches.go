@@ -101,14 +101,14 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 			held.Since = c.deps.Now()
 		}
 		if !core.IsFenced(err) {
-			observe.Tell(c.deps.Sink, observe.Sent{
+			observe.Emit(c.deps.Sink, observe.Sent{
 				Subject: c.unpostedSubject(), Handlers: held.About, Since: held.Since, At: c.deps.Now(), Again: failed, Err: err,
 			})
 		}
 	case held == nil && err == nil:
 		c.sent.recorded = c.sent.recorded || sent.Finished
 		if failed {
-			observe.Tell(c.deps.Sink, observe.Sent{Subject: c.subject, Handlers: sent.About, Since: sent.Since, At: c.deps.Now()})
+			observe.Emit(c.deps.Sink, observe.Sent{Subject: c.subject, Handlers: sent.About, Since: sent.Since, At: c.deps.Now()})
 		}
 	}
 	return err

@@ -102,7 +102,7 @@ func (x *Indexer) Offer(answer *object.Object) {
 		return // the object was deleted, or the next stream lists all objects
 	}
 	x.index(id, watch.Event{Type: watch.Modified, Object: answer}, everyHandler)
-	x.tellChanged()
+	x.emitChanged()
 }
 
 // Clear removes the entries of all objects after the stream has ended. It skips the indices to keep, which stay complete
@@ -113,7 +113,7 @@ func (x *Indexer) Clear(keep []string) {
 			x.deps.Indices.Find(id).Retain(x.scope, func(string) bool { return false })
 		}
 	}
-	x.tellChanged()
+	x.emitChanged()
 }
 
 // Retain removes the entries of all objects that do not exist.
@@ -133,7 +133,7 @@ func (x *Indexer) Retain(existing map[queue.Key]bool) {
 			delete(x.failures, id)
 		}
 	}
-	x.tellChanged()
+	x.emitChanged()
 }
 
 // Forget removes the entries of objects that another replica takes over.
@@ -148,7 +148,7 @@ func (x *Indexer) Forget(ids []string) {
 			delete(x.failures, id)
 		}
 	}
-	x.tellChanged()
+	x.emitChanged()
 }
 
 // Handle indexes the object of an event, or removes its entries if it was deleted.
@@ -172,7 +172,7 @@ func (x *Indexer) Handle(event watch.Event) {
 	} else {
 		x.index(id, event, everyHandler)
 	}
-	x.tellChanged()
+	x.emitChanged()
 }
 
 // index calls the wanted indexing functions that match an object and are due, and removes the object's entries from all
@@ -210,7 +210,7 @@ func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 		}
 	}
 	if decisions != nil {
-		observe.Tell(x.deps.Sink, observe.ObjectIndexed{Subject: subject, Decisions: decisions, Failures: f.reported()})
+		observe.Emit(x.deps.Sink, observe.ObjectIndexed{Subject: subject, Decisions: decisions, Failures: f.reported()})
 	}
 	if f != nil {
 		x.scheduleRetry(id, f, event, selected)
@@ -336,7 +336,7 @@ func (x *Indexer) scheduleRetry(id string, f *failedObject, event watch.Event, s
 		defer x.mu.Unlock()
 		if f.timer == timer && x.ctx != nil && x.ctx.Err() == nil {
 			x.index(id, f.event, func(h *handlers.Handler) bool { _, failed := f.failures[h.ID]; return failed })
-			x.tellChanged()
+			x.emitChanged()
 		}
 	})
 	f.timer = timer
@@ -349,7 +349,7 @@ func (x *Indexer) removeEntries(id string, indices ...string) {
 	}
 }
 
-// tellChanged emits that the contents of the indices may have changed.
-func (x *Indexer) tellChanged() {
-	observe.Tell(x.deps.Sink, observe.IndexChanged{IDs: x.Resource.Indexes})
+// emitChanged emits that the contents of the indices may have changed.
+func (x *Indexer) emitChanged() {
+	observe.Emit(x.deps.Sink, observe.IndexChanged{IDs: x.Resource.Indexes})
 }

@@ -171,7 +171,7 @@ func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
 		hub := inspector.NewHub(inspector.HubOptions{})
 		d := x.deps
 		d.Sink.Subscribe(observe.NewInspector(observe.InspectorOptions{Hub: hub, Registry: d.Registry, Indices: d.Indices, Started: d.Now()}))
-		observe.Tell(d.Sink, observe.ResourcesServed{Resolution: &resources.Resolution{Served: []resources.Resource{enginetest.Pods}}})
+		observe.Emit(d.Sink, observe.ResourcesServed{Resolution: &resources.Resolution{Served: []resources.Resource{enginetest.Pods}}})
 		x.Start(t.Context(), core.NewServedResource(d.Registry, &enginetest.Pods, true))
 		event := enginetest.Pod(watch.Listed, "a", "1")
 		x.Handle(event)
@@ -182,7 +182,7 @@ func TestIndexer_InspectorShowsObjectOnceItIsProcessed(t *testing.T) {
 		// The worker does the same:
 		for _, m := range x.memories.All() {
 			subject := d.Subject(m.Identity, &enginetest.Pods, event.Object)
-			observe.Tell(d.Sink, observe.Planned{Subject: subject, Handlers: x.Resource.Handlers, At: d.Now()})
+			observe.Emit(d.Sink, observe.Planned{Subject: subject, Handlers: x.Resource.Handlers, At: d.Now()})
 		}
 		phase := func() inspect.HandlerPhase {
 			objects := hub.Snapshot().Objects

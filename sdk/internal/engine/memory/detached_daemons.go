@@ -34,7 +34,7 @@ func (d *DetachedDaemons) Stop(key queue.Key, m *Memory, reason daemons.Reason) 
 		d.groups = map[queue.Key]*daemons.Group{}
 	}
 	d.groups[key] = group
-	d.TellStopping(m.Identity, group)
+	d.EmitStopping(m.Identity, group)
 	if d.closed {
 		return nil
 	}
@@ -51,8 +51,8 @@ func (d *DetachedDaemons) Stop(key queue.Key, m *Memory, reason daemons.Reason) 
 	return done
 }
 
-// TellStopping emits BackgroundStopped with the tasks of a stopping group.
-func (d *DetachedDaemons) TellStopping(identity *observe.Identity, group *daemons.Group) {
+// EmitStopping emits BackgroundStopped with the tasks of a stopping group.
+func (d *DetachedDaemons) EmitStopping(identity *observe.Identity, group *daemons.Group) {
 	if !d.Sink.Wants(observe.KindBackgroundStopped) {
 		return
 	}
@@ -60,7 +60,7 @@ func (d *DetachedDaemons) TellStopping(identity *observe.Identity, group *daemon
 	for _, task := range group.Tasks() {
 		stopping.Handlers = append(stopping.Handlers, task.Handler)
 	}
-	observe.Tell(d.Sink, stopping)
+	observe.Emit(d.Sink, stopping)
 }
 
 // Running reports whether daemons or timers of the object's earlier memory are still running.

@@ -25,7 +25,7 @@ func reportPending(d *core.Deps, subject *observe.Subject, subresource string) (
 		defer mu.Unlock()
 		if !over {
 			reported = true
-			observe.Tell(d.Sink, observe.PatchPending{Subject: subject, Subresource: subresource, Since: since})
+			observe.Emit(d.Sink, observe.PatchPending{Subject: subject, Subresource: subresource, Since: since})
 		}
 	})
 	return func() {
@@ -34,7 +34,7 @@ func reportPending(d *core.Deps, subject *observe.Subject, subresource string) (
 		defer mu.Unlock()
 		over = true
 		if reported {
-			observe.Tell(d.Sink, observe.PatchPending{Subject: subject, Subresource: subresource})
+			observe.Emit(d.Sink, observe.PatchPending{Subject: subject, Subresource: subresource})
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (p *Pauses) BecomeReady() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ready = true
-	p.tell()
+	p.emit()
 }
 
 // BeginStopping records that the operator is stopping, paused or not.
@@ -113,7 +113,7 @@ func (p *Pauses) BeginStopping() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopping = true
-	p.tell()
+	p.emit()
 }
 
 // Reason returns the joined reasons for the pause; it is empty if the operator is not paused.
@@ -137,11 +137,11 @@ func (p *Pauses) update() {
 	if p.state.Paused.Swap(paused) != paused {
 		p.changed.Raise()
 	}
-	p.tell()
+	p.emit()
 }
 
-// tell emits the state of the operator. The lock must be held.
-func (p *Pauses) tell() {
+// emit emits the state of the operator. The lock must be held.
+func (p *Pauses) emit() {
 	all := p.sorted()
 	changed := observe.OperatorChanged{State: inspect.OperatorStarting, Reason: reasonOf(all), Pauses: all}
 	switch {
@@ -152,7 +152,7 @@ func (p *Pauses) tell() {
 	case p.ready:
 		changed.State = inspect.OperatorRunning
 	}
-	observe.Tell(p.sink, changed)
+	observe.Emit(p.sink, changed)
 }
 
 // sorted returns the reasons, the oldest first. The lock must be held.

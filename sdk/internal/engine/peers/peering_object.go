@@ -132,7 +132,7 @@ func (o *peeringObject) patch(ctx context.Context, contentType string, changes a
 // leaveRecord keeps the operator's record for another process.
 func (o *peeringObject) leaveRecord(ctx context.Context, record *peering.Peer) {
 	if _, err := o.write(ctx, "", map[string]*peering.Peer{record.Identity: record}); err != nil {
-		o.tellKeepAlive(err)
+		o.logKeepAlive(err)
 	}
 }
 
@@ -178,8 +178,8 @@ func (o *peeringObject) inspected(now time.Time) inspect.Peering {
 	return told
 }
 
-// tellKeepAlive logs the result of writing the operator's record.
-func (o *peeringObject) tellKeepAlive(err error) {
+// logKeepAlive logs the result of writing the operator's record.
+func (o *peeringObject) logKeepAlive(err error) {
 	where := "cluster-wide"
 	if o.namespace != "" {
 		where = "in '" + o.namespace + "'"

@@ -92,7 +92,7 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
 	}
-	o.tellKeepAlive(err)
+	o.logKeepAlive(err)
 	o.mu.Lock()
 	o.tenure.failure = err
 	o.mu.Unlock()
@@ -147,7 +147,7 @@ func (o *peeringObject) end(ctx context.Context) {
 	}
 	o.verdict.release()
 	o.tenure.leave()
-	observe.Tell(o.deps.Sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
+	observe.Emit(o.deps.Sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
 	o.place.leave(o)
 	exists, shared := o.newest != nil || !o.listed, o.own.isShared(time.Now())
 	o.mu.Unlock()

@@ -34,7 +34,7 @@ func (v *peeringVerdict) isNews(text string) bool {
 }
 
 // actBeside is the warning of a development session without a peer to pause.
-const actBeside = "a deployed operator of the same objects, if there is one, is not paused, and acts beside this one; let it take part in the peering, or stop it"
+const actBeside = "a deployed operator of these objects would not be paused, and would handle them concurrently; add it to the peering, or stop it"
 
 // unknown pauses the operator until the verdict is known.
 func (v *peeringVerdict) unknown(reason string) { v.pauses.Add(v.key, inspect.Pause{Reason: reason}) }
@@ -52,7 +52,7 @@ func (v *peeringVerdict) missing(object string, missing, mandatory bool) {
 	news := v.isNews("missing "+strconv.FormatBool(missing)) && missing
 	if !missing || !mandatory {
 		if paused := v.pause != nil; v.release() == "" && paused {
-			v.logger.Info("Resuming operations after the pause: there is no "+object+" anymore", observe.EventKey, observe.LogOperatorResumed)
+			v.logger.Info("Resuming operations after the pause: "+object+" no longer exists", observe.EventKey, observe.LogOperatorResumed)
 		}
 		if news && v.dev {
 			v.logger.Warn("There is no "+object+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
@@ -124,7 +124,7 @@ func (v *peeringVerdict) lead(d *peering.Decision) (changed bool) {
 	if changed {
 		text := "Resuming operations after the pause. Conflicting operators with the same priority are gone."
 		if remaining != "" {
-			text = "Conflicting operators are gone. Operations are still paused " + remaining
+			text = "No conflicting operators are left. Operations are still paused " + remaining
 		}
 		v.logger.Info(text, observe.EventKey, observe.LogOperatorResumed)
 	}

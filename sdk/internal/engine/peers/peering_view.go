@@ -127,7 +127,7 @@ func (o *peeringObject) decide() {
 	default:
 		return
 	}
-	observe.Tell(o.deps.Sink, observe.PeersChanged{Peering: o.inspected(now), Left: hidden})
+	observe.Emit(o.deps.Sink, observe.PeersChanged{Peering: o.inspected(now), Left: hidden})
 }
 
 // decideAbsent decides while the object does not exist, or cannot be read. The lock must be held.

@@ -57,7 +57,7 @@ func (p *Peerings) Adjust(known []resources.Resource, namespaces []string) {
 	}
 	namespaced := !settings.ClusterWide && (len(namespaces) != 1 || namespaces[0] != "")
 	found := resources.Peerings(known, namespaced)
-	p.tellMissing(len(found) == 0 && settings.Mandatory, peering.Kind(namespaced))
+	p.pauseIfMissing(len(found) == 0 && settings.Mandatory, peering.Kind(namespaced))
 	if len(found) == 0 && p.dev && !p.warned {
 		p.warned = true
 		p.deps.Logger.Warn("The cluster has no "+peering.Kind(namespaced)+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
@@ -114,8 +114,8 @@ func (p *Peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
 	}
 }
 
-// tellMissing pauses the operator while the resource of mandatory peering objects is missing.
-func (p *Peerings) tellMissing(missing bool, kind string) {
+// pauseIfMissing pauses the operator while the resource of mandatory peering objects is missing.
+func (p *Peerings) pauseIfMissing(missing bool, kind string) {
 	if !missing {
 		if removed, _ := p.Pauses.Remove(kindMissing); removed {
 			p.deps.Logger.Info("The cluster has a resource of peering objects now", observe.EventKey, observe.LogPeeringFound)

@@ -28,7 +28,7 @@ func (h *Handover) newSharing(lease core.Lease) *leases.Sharing {
 		Guard: d.Shards.Guard,
 		Act: func(own shards.Set) {
 			d.Shards.Set(own)
-			observe.Tell(d.Sink, observe.ShardsChanged{Division: d.Shards.Division, Own: own.All()})
+			observe.Emit(d.Sink, observe.ShardsChanged{Division: d.Shards.Division, Own: own.All()})
 		},
 		Stop: h.stopShards,
 	})
@@ -64,7 +64,7 @@ func (h *Handover) forget(matches func(key queue.Key, namespace string) bool, st
 	ids := map[string][]string{}
 	for key, m := range gone {
 		ids[key.Resource] = append(ids[key.Resource], key.Object)
-		observe.Tell(h.Deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
+		observe.Emit(h.Deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 		if stopped := h.Detached.Stop(key, m, daemons.OperatorPausing); stopped != nil {
 			*stopping = append(*stopping, stopped)
 		}

@@ -99,7 +99,7 @@ func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, e
 		r.call(ctx, v, h, cause)
 	}
 	response := admission.Respond(v.errs, v.warnings.take(), v.ops)
-	r.tell(v, &response, began)
+	r.emit(v, &response, began)
 	return &response, nil
 }
 
@@ -238,13 +238,13 @@ func (r *Reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
 	return r.deps.Recorders.For(v.subject.Reference).WithoutSecrets(v.subject.Secrets)
 }
 
-// tell emits the review, and keeps it for replays.
-func (r *Reviews) tell(v *review, response *admission.Response, began time.Time) {
+// emit emits the review, and keeps it for replays.
+func (r *Reviews) emit(v *review, response *admission.Response, began time.Time) {
 	var diff object.Diff
 	if r.history != nil && v.mutated != nil {
 		diff = object.ComputeDiff(v.tree, v.mutated)
 	}
-	observe.Tell(r.deps.Sink, observe.ReviewEnded{
+	observe.Emit(r.deps.Sink, observe.ReviewEnded{
 		Subject: v.subject, Request: v.request, Response: response, ID: r.history.add(keptReview{request: v.request, limit: v.limit, size: v.size}), Replay: v.replay,
 		Diff: diff, Handlers: v.called, Began: began, Took: r.deps.Now().Sub(began),
 	})

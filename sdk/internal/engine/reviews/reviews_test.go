@@ -260,11 +260,11 @@ func TestReviews_MemosAreThoseOfRememberedObjects(t *testing.T) {
 	}
 }
 
-// told collects the emitted reviews.
-type told struct{ reviews []observe.ReviewEnded }
+// emittedReviews collects the emitted reviews.
+type emittedReviews struct{ reviews []observe.ReviewEnded }
 
-func (*told) Kinds() []observe.Kind { return []observe.Kind{observe.KindReviewEnded} }
-func (l *told) Receive(e observe.Event) {
+func (*emittedReviews) Kinds() []observe.Kind { return []observe.Kind{observe.KindReviewEnded} }
+func (l *emittedReviews) Receive(e observe.Event) {
 	l.reviews = append(l.reviews, e.(observe.ReviewEnded)) //nolint:forcetypeassert // by the kind
 }
 
@@ -277,7 +277,7 @@ func TestReviews_ReplaysAreDryRuns(t *testing.T) {
 	})
 	h.Family = handlers.Mutate
 	r := testReviews(t, admissionHandlers(h), kex)
-	var listener told
+	var listener emittedReviews
 	r.deps.Sink.Subscribe(&listener)
 	answerOf(t, ask(t, r, "/inject", reviewOf("CREATE", "")))
 	first := listener.reviews[0]

@@ -55,7 +55,7 @@ func (w *webhooks) run(ctx context.Context) {
 				failures, again = 0, time.After(webhooksInterval)
 			}
 		}
-		w.tell(options)
+		w.emit(options)
 		select {
 		case <-ctx.Done():
 			return
@@ -105,8 +105,8 @@ func (w *webhooks) failed(family handlers.Family, title string, err error) {
 		observe.EventKey, observe.LogWebhookFailed, "error", err)
 }
 
-// tell emits the webhooks and the states of their configurations.
-func (w *webhooks) tell(o admission.Options) {
+// emit emits the webhooks and the states of their configurations.
+func (w *webhooks) emit(o admission.Options) {
 	states := map[handlers.Family]observe.WebhookState{}
 	for _, f := range AdmissionFamilies {
 		state := w.states[f.Family]
@@ -118,7 +118,7 @@ func (w *webhooks) tell(o admission.Options) {
 		}
 		states[f.Family] = state
 	}
-	observe.Tell(w.deps.Sink, observe.WebhooksChanged{
+	observe.Emit(w.deps.Sink, observe.WebhooksChanged{
 		Client: o.Client, Managed: o.Suffix, Session: w.deps.Settings.Admission.Session,
 		Webhooks: admission.Build(w.all, o), States: states,
 	})

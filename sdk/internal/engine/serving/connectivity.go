@@ -9,12 +9,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// tellIfLost emits ClusterLost if an error means that the cluster is unreachable, and not only that a single request
+// emitIfLost emits ClusterLost if an error means that the cluster is unreachable, and not only that a single request
 // failed. The next request with a response ends the loss.
-func tellIfLost(sink *observe.Sink, err error) {
+func emitIfLost(sink *observe.Sink, err error) {
 	switch kube.Status(err) {
 	case 0, http.StatusUnauthorized, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		observe.Tell(sink, observe.ClusterLost{Reason: innermost(err)})
+		observe.Emit(sink, observe.ClusterLost{Reason: innermost(err)})
 	}
 }
 

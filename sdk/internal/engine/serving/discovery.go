@@ -95,7 +95,7 @@ func (d *Discovery) Run(ctx context.Context) error {
 
 // firstScan finds the resources of the cluster. It retries as long as the client does.
 func (d *Discovery) firstScan(ctx context.Context) error {
-	found, err := d.deps.Client.Telling(d.outage.retrying).Discover(ctx)
+	found, err := d.deps.Client.WithRetryHook(d.outage.retrying).Discover(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -191,7 +191,7 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	d.warnOfUnserved(&resolution)
 	reviewed := d.resolveAdmission()
 	d.warnOfForeignKinds(resolution.Served)
-	observe.Tell(d.deps.Sink, observe.ResourcesServed{Resolution: &resolution, Reviewed: reviewed})
+	observe.Emit(d.deps.Sink, observe.ResourcesServed{Resolution: &resolution, Reviewed: reviewed})
 	d.peerings.Adjust(d.known, d.namespaces.names())
 	d.drift.serve(resolution.Served)
 	unreviewed := d.adjustAdmission(reviewed)

@@ -40,7 +40,7 @@ func (o *discoveryOutage) failed(event observe.LogName, err error, delay time.Du
 
 // retrying is failed for the first discovery, which the operator needs in order to start.
 func (o *discoveryOutage) retrying(retry kube.Retry) {
-	tellIfLost(o.sink, retry.Err)
+	emitIfLost(o.sink, retry.Err)
 	o.failed(observe.LogDiscoveryRetrying, retry.Err, retry.Delay)
 }
 

@@ -113,7 +113,7 @@ func (d *driftCheck) check(ctx context.Context, res *resources.Resource) {
 	case err != nil:
 		d.deps.Logger.Debug("Cannot compare the types of handlers with the schema of "+res.Key(), observe.EventKey, observe.LogSchemaUnread, "error", err)
 	default:
-		observe.Tell(d.deps.Sink, observe.TypesCompared{Resource: res.Key(), Drift: found})
+		observe.Emit(d.deps.Sink, observe.TypesCompared{Resource: res.Key(), Drift: found})
 		d.warn(res, found)
 	}
 }

@@ -174,7 +174,7 @@ func (s *Streams) stop(which func(resources.Scope) bool) {
 	s.mu.Unlock() // the streams may be waiting for the lock
 	for scope, st := range stopped {
 		s.waitFor(scope, st)
-		observe.Tell(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStopped})
+		observe.Emit(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStopped})
 	}
 }
 
@@ -276,7 +276,7 @@ func (s *Streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bo
 	keys := make(map[queue.Key]bool, len(gone))
 	for key, m := range gone {
 		keys[key] = true
-		observe.Tell(s.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
+		observe.Emit(s.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 		s.detached.Stop(key, m, daemons.ResourceDeleted)
 	}
 	s.deps.Queue.Drop(func(key queue.Key) bool { return keys[key] })
@@ -289,7 +289,7 @@ func (s *Streams) start(ctx context.Context, scope resources.Scope, res *resourc
 	s.unlisted++
 	s.known[scope] = true
 	s.prepareIndexing(ctx, scope, st)
-	observe.Tell(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStarted})
+	observe.Emit(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStarted})
 	first := initialListing{over: !s.relisting}
 	selection := selectionOf(s.deps, s.resources[scope.Resource])
 	go func() {
@@ -299,7 +299,7 @@ func (s *Streams) start(ctx context.Context, scope resources.Scope, res *resourc
 			Client: s.deps.Client, Resource: res, Namespace: scope.Namespace,
 			LabelSelector: selection.labels, ShardSelector: selection.shards, Keep: selection.keep,
 			Handle: func(event watch.Event) {
-				observe.Tell(s.deps.Sink, observe.EventReceived{Stream: scope, Event: event})
+				observe.Emit(s.deps.Sink, observe.EventReceived{Stream: scope, Event: event})
 				key := queue.KeyOf(scope.Resource, event.Object)
 				if s.deps.Graves.IsLate(key, event, event.Type == watch.Listed, event.Complete) {
 					s.deps.DropLate(event.Object)
@@ -368,7 +368,7 @@ func (s *Streams) mustRelist(scope resources.Scope, res *resources.Resource) boo
 
 // listed records that all objects of a stream are known.
 func (s *Streams) listed(scope resources.Scope, st *stream) {
-	observe.Tell(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamListed})
+	observe.Emit(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamListed})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.listed || s.running[scope] != st {
@@ -397,7 +397,7 @@ func (s *Streams) checkReady() {
 
 // restarted emits that a stream was interrupted, and whether the cluster seems to be lost.
 func (s *Streams) restarted(scope resources.Scope, r watch.Restart) {
-	observe.Tell(s.deps.Sink, observe.StreamChanged{
+	observe.Emit(s.deps.Sink, observe.StreamChanged{
 		Stream: scope, Phase: observe.StreamRestarted, Restart: r, Blocking: s.blocksHandlers(scope),
 	})
 	switch r.Reason {
@@ -407,9 +407,9 @@ func (s *Streams) restarted(scope resources.Scope, r watch.Restart) {
 	switch {
 	case r.Attempt < 2: // most interruptions end with the next attempt
 	case r.Err == nil:
-		observe.Tell(s.deps.Sink, observe.ClusterLost{Reason: string(r.Reason)})
+		observe.Emit(s.deps.Sink, observe.ClusterLost{Reason: string(r.Reason)})
 	default:
-		tellIfLost(s.deps.Sink, r.Err)
+		emitIfLost(s.deps.Sink, r.Err)
 	}
 }
 
