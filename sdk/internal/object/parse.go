@@ -1,6 +1,7 @@
 package object
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -11,8 +12,8 @@ type ParseOptions struct {
 	// which only tools about field ownership read.
 	KeepManagedFields bool
 
-	// APIVersion and Kind are added to objects that have none, such as the items of lists
-	// of built-in resources.
+	// APIVersion and Kind are added to objects that have none, such as the items of lists of built-in resources. They replace
+	// the type PartialObjectMetadata, which the API server returns when metadata alone is requested.
 	APIVersion string
 	Kind       string
 
@@ -31,11 +32,26 @@ func Parse(data []byte, opts ParseOptions) (*Object, error) {
 // header has the fields that are read from an object without decoding it.
 type header struct {
 	apiVersion, kind              []byte // nil if absent
+	apiVersionAt, kindAt          span
 	name, namespace, uid, version []byte
 	generation                    int64
 	created                       time.Time
 	deleting                      bool
-	cutFrom, cutTo                int // managedFields with their comma
+	managed                       span // managedFields with their comma; empty if there are none
+}
+
+// span is a part of the text.
+type span struct{ from, to int }
+
+// edit replaces a part of the text.
+type edit struct {
+	span
+	text string
+}
+
+// isMetadata reports whether the object is the metadata of another type's object.
+func (m *header) isMetadata() bool {
+	return string(m.kind) == "PartialObjectMetadata" && string(m.apiVersion) == "meta.k8s.io/v1"
 }
 
 // object reads the object that comes next; nil if it fails.
@@ -58,6 +74,16 @@ func (s *scanner) object(opts ParseOptions) *Object {
 		Created:    m.created,
 		Deleting:   m.deleting,
 	}
+	var edits [3]edit
+	changed := edits[:0]
+	if !opts.KeepManagedFields && m.managed.to > 0 {
+		changed = append(changed, edit{span: m.managed})
+	}
+	if m.isMetadata() && opts.APIVersion != "" && opts.Kind != "" {
+		changed = append(changed, edit{m.apiVersionAt, strconv.Quote(opts.APIVersion)}, edit{m.kindAt, strconv.Quote(opts.Kind)})
+		slices.SortFunc(changed, func(a, b edit) int { return a.from - b.from })
+		o.APIVersion, o.Kind = opts.APIVersion, opts.Kind
+	}
 	// The four short strings share one allocation.
 	all := string(m.uid) + string(m.version) + string(m.name) + string(m.namespace)
 	take := func(part []byte) (taken string) {
@@ -76,14 +102,20 @@ func (s *scanner) object(opts ParseOptions) *Object {
 	if missing != "" && empty {
 		missing = missing[:len(missing)-1]
 	}
-	if opts.KeepManagedFields || m.cutTo == 0 {
-		m.cutFrom, m.cutTo = s.pos, s.pos
+	size := s.pos - start + len(missing)
+	for _, e := range changed {
+		size += len(e.text) - (e.to - e.from)
 	}
-	o.Raw = make([]byte, 0, s.pos-start-(m.cutTo-m.cutFrom)+len(missing))
+	o.Raw = make([]byte, 0, size)
 	o.Raw = append(o.Raw, '{')
 	o.Raw = append(o.Raw, missing...)
-	o.Raw = append(o.Raw, s.text[start+1:m.cutFrom]...)
-	o.Raw = append(o.Raw, s.text[m.cutTo:s.pos]...)
+	from := start + 1
+	for _, e := range changed {
+		o.Raw = append(o.Raw, s.text[from:e.from]...)
+		o.Raw = append(o.Raw, e.text...)
+		from = e.to
+	}
+	o.Raw = append(o.Raw, s.text[from:s.pos]...)
 	return o
 }
 
@@ -96,12 +128,18 @@ func (s *scanner) topMember(m *header) {
 			s.value()
 		}
 	case "apiVersion":
-		m.apiVersion = textOf(s.value())
+		m.apiVersion, m.apiVersionAt = s.textAt()
 	case "kind":
-		m.kind = textOf(s.value())
+		m.kind, m.kindAt = s.textAt()
 	default:
 		s.value()
 	}
+}
+
+// textAt steps over a string, and returns its content and its place.
+func (s *scanner) textAt() ([]byte, span) {
+	value := s.value()
+	return textOf(value), span{s.pos - len(value), s.pos}
 }
 
 func (s *scanner) metadata(m *header) {
@@ -117,12 +155,12 @@ func (s *scanner) metadata(m *header) {
 			// The only comma to cut is the one behind the member, or before it if it is the last.
 			switch {
 			case more:
-				m.cutFrom, m.cutTo = previous, s.pos
+				m.managed = span{previous, s.pos}
 				if !first {
-					m.cutTo = s.pos - 1
+					m.managed.to--
 				}
 			default:
-				m.cutFrom, m.cutTo = previous, end
+				m.managed = span{previous, end}
 			}
 			continue
 		}

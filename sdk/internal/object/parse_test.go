@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,6 +75,35 @@ func TestParse_AddsMissingVersionAndKind(t *testing.T) {
 		if o := parse(t, text, opts); string(o.Raw) != want {
 			t.Errorf("%s became %s", text, o.Raw)
 		}
+	}
+}
+
+func TestParse_MetadataAloneHasTheTypeOfItsObject(t *testing.T) {
+	const managed = `,"managedFields":[{"kind":"x"}]`
+	for text, want := range map[string]string{
+		`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"n"MANAGED}}`:        `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"n"MANAGED}}`,
+		`{"metadata":{"name":"n"MANAGED},"apiVersion" : "meta.k8s.io/v1" , "kind" : "PartialObjectMetadata" }`: `{"metadata":{"name":"n"MANAGED},"apiVersion" : "v1" , "kind" : "Pod" }`,
+		`{"apiVersion":"meta.k8s.io/v1","metadata":{"name":"n"MANAGED},"kind":"PartialObjectMetadata"}`:        `{"apiVersion":"v1","metadata":{"name":"n"MANAGED},"kind":"Pod"}`,
+		`{"kind":"PartialObjectMetadata","apiVersion":"example.com/v1","metadata":{"name":"n"MANAGED}}`:        `{"kind":"PartialObjectMetadata","apiVersion":"example.com/v1","metadata":{"name":"n"MANAGED}}`,
+		`{"kind":"Status","apiVersion":"meta.k8s.io/v1","metadata":{"name":"n"MANAGED}}`:                       `{"kind":"Status","apiVersion":"meta.k8s.io/v1","metadata":{"name":"n"MANAGED}}`,
+	} {
+		for _, keep := range []bool{true, false} {
+			opts := ParseOptions{APIVersion: "v1", Kind: "Pod", KeepManagedFields: keep}
+			kept := ""
+			if keep {
+				kept = managed
+			}
+			text, want := strings.Replace(text, "MANAGED", managed, 1), strings.Replace(want, "MANAGED", kept, 1)
+			o := parse(t, text, opts)
+			tree, err := o.Tree()
+			if err != nil || string(o.Raw) != want || o.Name != "n" || o.APIVersion != tree["apiVersion"] || o.Kind != tree["kind"] {
+				t.Errorf("%s became %s %s: %s, %v", text, o.APIVersion, o.Kind, o.Raw, err)
+			}
+		}
+	}
+	const unknown = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"n"}}`
+	if o := parse(t, unknown, ParseOptions{}); string(o.Raw) != unknown || o.Kind != "PartialObjectMetadata" {
+		t.Errorf("without a type: %s", o.Raw)
 	}
 }
 
