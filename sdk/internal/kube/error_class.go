@@ -47,7 +47,7 @@ func Classify(err error) Class {
 		return Untrusted
 	case isExpired(err):
 		return Expired
-	case exceedsEtcd(err):
+	case exceedsEtcd(err), mistyped(err), IsRemovedVersion(err):
 		return Rejected
 	}
 	switch code := Status(err); {
@@ -120,20 +120,12 @@ func IsInvalidObject(err error) bool {
 		})
 }
 
-// IsPermanent reports whether the server rejects a patch whatever the version of the
-// object: it is malformed (400), too large (413), or makes the object invalid or too large.
+// IsPermanent reports whether the server rejects a patch whatever the version of the object: it is malformed (400), too large
+// (413), makes the object invalid or too large, or applies a field that the schema lacks, or a value of another type.
 func IsPermanent(err error) bool {
 	switch Status(err) {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return true
 	}
-	return IsInvalidObject(err) || exceedsEtcd(err)
-}
-
-// RefusesUID reports whether the server refused a request because the object with the name has another uid than the
-// request.
-func RefusesUID(err error) bool {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && Classify(err) == Invalid && status.ErrStatus.Details != nil &&
-		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+	return IsInvalidObject(err) || exceedsEtcd(err) || mistyped(err)
 }

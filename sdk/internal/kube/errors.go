@@ -26,6 +26,7 @@ type Error struct {
 	Err    error
 
 	retryAfter *time.Duration // value of the response's header; nil if absent
+	applied    bool           // the request was a server-side apply
 }
 
 // Error implements error.
@@ -63,7 +64,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 
 // statusError returns the error of an unsuccessful response.
 func statusError(r *Request, resp *http.Response, body []byte) *Error {
-	e := &Error{Method: r.Method, Path: r.Path, retryAfter: retryAfter(resp.Header, time.Now())}
+	e := &Error{Method: r.Method, Path: r.Path, retryAfter: retryAfter(resp.Header, time.Now()), applied: r.ContentType == ApplyPatch}
 	seconds := 0
 	if e.retryAfter != nil {
 		seconds = int(*e.retryAfter / time.Second)

@@ -13,8 +13,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 )
 
-// errorBodyLimit bounds the bytes that are read of an unsuccessful response.
-const errorBodyLimit = 64 << 10
+// errorBodyLimit bounds the bytes that are read of an unsuccessful response. The conflicts of an apply take about 200 bytes a
+// field, and without the end of the text, there is no status.
+const errorBodyLimit = 1 << 20
 
 // anyServer stands for the address of the session that a request is sent with.
 var anyServer = &url.URL{Scheme: "https", Host: anyHost}

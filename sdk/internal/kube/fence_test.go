@@ -47,6 +47,31 @@ func TestFence_LapseRefusesRetriesOfWritesAlone(t *testing.T) {
 	}
 }
 
+func TestFence_LapseRefusesRetriesOfApplyAndDelete(t *testing.T) {
+	for name, write := range map[string]func(context.Context, *Client) error{
+		"apply": func(ctx context.Context, c *Client) error {
+			_, err := c.Apply(ctx, examples, ApplyRequest{Namespace: "ns", Name: "n", Body: []byte("{}")})
+			return err
+		},
+		"delete": func(ctx context.Context, c *Client) error { return c.Delete(ctx, examples, "ns", "n", Preconditions{}) },
+	} {
+		var guard fence.Guard
+		var arrived atomic.Int32
+		client := fenced(t, func(w http.ResponseWriter, _ *http.Request) {
+			arrived.Add(1)
+			guard.Drop()
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		ctx := fence.With(t.Context(), &guard)
+		if err := write(ctx, client); !errors.Is(err, fence.ErrLapsed) || arrived.Load() != 1 {
+			t.Errorf("%s: %d requests have arrived, want 1: %v", name, arrived.Load(), err)
+		}
+		if err := write(ctx, client); !errors.Is(err, fence.ErrLapsed) || arrived.Load() != 1 {
+			t.Errorf("%s behind a closed fence: %d requests have arrived, want 1: %v", name, arrived.Load(), err)
+		}
+	}
+}
+
 func TestFence_DrainPermitsWrites(t *testing.T) {
 	var guard fence.Guard
 	guard.Drain()

@@ -26,6 +26,9 @@ type ListOptions struct {
 	Timeout              time.Duration // streams only, on the server's side; 0 is the server's default
 	KeepManagedFields    bool
 
+	// MetadataOnly requests nothing but type and metadata of the objects. Servers that cannot do that send whole objects.
+	MetadataOnly bool
+
 	// Keep reports whether a listed object is of interest; others are dropped while the list is read. Optional.
 	Keep func(*object.Object) bool
 
@@ -92,6 +95,9 @@ func (c *Client) List(ctx context.Context, res *resources.Resource, namespace st
 	r, err := about(http.MethodGet, res, namespace, "", "", options.query(false))
 	if err != nil {
 		return nil, err
+	}
+	if options.MetadataOnly {
+		r.Accept = acceptsMetadataList
 	}
 	r.answerTimeout, r.patience = c.options.AnswerTimeout, listPatience
 	for range min(options.Patience, maxPatience) {

@@ -28,6 +28,8 @@ type Request struct {
 	patience          time.Duration          // factor of the request timeout; 0 is 1
 	answerTimeout     time.Duration          // time until the response begins; none if not positive
 	anyAnswer         bool                   // retry only if the server does not answer
+	keepManagedFields bool                   // keep metadata.managedFields of the object in the response
+	status            int                    // HTTP status of the last successful response
 }
 
 // Do sends a request with the retries of the client's options, and returns the body of

@@ -114,6 +114,7 @@ func (c *Client) object(ctx context.Context, r *Request) (found *object.Object, 
 			return err
 		}
 		found, err = parseAnswer(r, body.Bytes())
+		r.status = resp.StatusCode
 		return err
 	}
 	first := true
@@ -135,7 +136,9 @@ func (c *Client) object(ctx context.Context, r *Request) (found *object.Object, 
 // parseAnswer parses the object in a response. Anything else is an error like a broken connection:
 // some proxies answer 200 with a page of their own.
 func parseAnswer(r *Request, body []byte) (*object.Object, error) {
-	o, err := object.Parse(body, object.ParseOptions{APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind})
+	o, err := object.Parse(body, object.ParseOptions{
+		APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind, KeepManagedFields: r.keepManagedFields,
+	})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("response: %w", err)

@@ -62,6 +62,9 @@ func (c *Client) Watch(ctx context.Context, res *resources.Resource, namespace s
 		return nil, err
 	}
 	r.stream = true
+	if options.MetadataOnly {
+		r.Accept = acceptsMetadata
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	e := &exchange{client: c, request: &r, limit: c.options.AnswerTimeout, cancel: cancel}
 	resp, err := e.send(ctx)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -100,12 +98,7 @@ func create(t testing.TB, client *kube.Client, res *resources.Resource, namespac
 
 // Delete deletes an object.
 func Delete(ctx context.Context, client *kube.Client, res *resources.Resource, namespace, name string) error {
-	path, err := res.Path(namespace, name, "", nil)
-	if err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	_, err = client.Do(ctx, kube.Request{Method: http.MethodDelete, Path: path, Resource: res})
-	return err
+	return client.Delete(ctx, res, namespace, name, kube.Preconditions{})
 }
 
 // Eventually calls a function until it returns no error. The test fails after 90s.

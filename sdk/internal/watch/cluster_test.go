@@ -129,6 +129,55 @@ func TestRun_RealClusterListsAndStreams(t *testing.T) {
 	here.undisturbed(t)
 }
 
+func TestRun_MetadataOfSelectedObjects(t *testing.T) {
+	client := testcluster.Client(t, kube.ClientOptions{})
+	secrets := &resources.Resource{Version: "v1", Plural: "secrets", Kind: "Secret", Namespaced: true}
+	namespace := testcluster.Namespace(t, client)
+	secret := func(name, owner string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": name, "labels": map[string]any{"owner": owner}}, "stringData": map[string]any{"password": "hunter2"}}
+	}
+	testcluster.Create(t, client, secrets, namespace, secret("listed", "us"))
+	testcluster.Create(t, client, secrets, namespace, secret("stranger", "them"))
+
+	events := make(chan watch.Event)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		watch.Run(ctx, watch.Options{
+			Client: client, Resource: secrets, Namespace: namespace, LabelSelector: "owner=us", MetadataOnly: true, KeepManagedFields: true,
+			Handle: func(e watch.Event) {
+				select {
+				case events <- e:
+				case <-ctx.Done():
+				}
+			},
+		})
+	}()
+	defer func() { cancel(); <-done }()
+	receive := func(kind, name string) {
+		t.Helper()
+		select {
+		case e := <-events:
+			raw := string(e.Object.Raw)
+			if e.Type != kind || e.Object.Name != name || e.Object.Kind != "Secret" || e.Object.APIVersion != "v1" || !strings.Contains(raw, `"kind":"Secret"`) ||
+				!strings.Contains(raw, "managedFields") || strings.Contains(raw, `"data"`) {
+				t.Errorf("want %q %s, got %q %s", kind, name, e.Type, raw)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("no event %q of %s", kind, name)
+		}
+	}
+	receive(watch.Listed, "listed")
+	testcluster.Create(t, client, secrets, namespace, secret("other-stranger", "them"))
+	testcluster.Create(t, client, secrets, namespace, secret("new", "us"))
+	receive(watch.Added, "new")
+	if _, err := client.Patch(t.Context(), secrets, namespace, "new", "", kube.MergePatch, []byte(`{"metadata":{"labels":{"owner":"them"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	receive(watch.Deleted, "new")
+}
+
 func TestRun_RealServerTimeoutsLoseAndRepeatNothing(t *testing.T) {
 	client := testcluster.Client(t, kube.ClientOptions{})
 	examples := testcluster.Examples(t, client)

@@ -117,7 +117,7 @@ func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 
 // narrow adds the stream's selectors to a request.
 func (l *listWatcher) narrow(options *kube.ListOptions) {
-	options.KeepManagedFields = l.options.KeepManagedFields
+	options.KeepManagedFields, options.MetadataOnly = l.options.KeepManagedFields, l.options.MetadataOnly
 	options.LabelSelector, options.Keep = l.options.LabelSelector, l.options.Keep
 	if l.options.ShardSelector != nil {
 		options.ShardSelector = l.options.ShardSelector()

@@ -90,6 +90,9 @@ type Options struct {
 
 	KeepManagedFields bool
 
+	// MetadataOnly requests nothing but type and metadata of the objects. Servers that cannot do that send whole objects.
+	MetadataOnly bool
+
 	Logger *slog.Logger // logger of the reflector's messages, at debug level; may be nil
 }
 

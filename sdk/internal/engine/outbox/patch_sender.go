@@ -70,7 +70,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 		patched, again, err := r.request(call)
 		repeated = repeated || again // an earlier request may have been applied, whatever the last answer is
 		answer := ClassifyAnswer(err, call.ContentType)
-		if answer == PatchRejected && kube.RefusesUID(err) && !setsMetadata(merge, "uid") {
+		if answer == PatchRejected && kube.IsOtherUID(err) && !setsMetadata(merge, "uid") {
 			answer = PatchGone // refused because of the UID in the guard
 		}
 		switch answer {
