@@ -2,6 +2,8 @@
 package patch
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -138,6 +140,16 @@ func (p *Patch) Append(other *Patch) {
 	p.fns = append(p.fns, fns...)
 }
 
+// Joined returns the content of both patches, which must not change while the result is in use. Nor must the result.
+func Joined(first, second *Patch) *Patch {
+	p := NewPatch()
+	p.merge, p.fns, p.lost = joined(first.merge, second.merge), slices.Concat(first.fns, second.fns), first.lost
+	if len(first.fns) == 0 {
+		p.lost = second.lost
+	}
+	return p
+}
+
 // Restore puts back taken changes that could not be sent. Later changes take precedence.
 func (p *Patch) Restore(taken *Patch) {
 	merge, fns, lost := taken.Tree(), taken.Fns(), taken.lostAnswer()
@@ -221,6 +233,23 @@ func discard(merge map[string]any, path object.Path) {
 	if len(next) == 0 {
 		delete(merge, path[0])
 	}
+}
+
+// joined returns a merge patch with the effect of both. It shares their values.
+func joined(first, second map[string]any) map[string]any {
+	out := maps.Clone(first)
+	for key, value := range second {
+		mine, isMap := out[key].(map[string]any)
+		theirs, areMaps := value.(map[string]any)
+		if isMap && areMaps {
+			value = joined(mine, theirs)
+		}
+		if out == nil {
+			out = make(map[string]any, len(second))
+		}
+		out[key] = value
+	}
+	return out
 }
 
 // unite merges another merge patch into the first one.

@@ -70,6 +70,33 @@ func TestPatch_AppendIncludesTransformations(t *testing.T) {
 	}
 }
 
+func TestJoined_EqualsAppendAndChangesNeither(t *testing.T) {
+	patches := func() (first, second *Patch) {
+		first, second = NewPatch(), NewPatch()
+		first.Set(object.Path{"spec", "a"}, 1)
+		first.Set(object.Path{"metadata", "labels"}, nil)
+		first.AddFn(func(map[string]any) error { return nil })
+		second.Set(object.Path{"spec", "a", "b"}, 2)
+		second.Set(object.Path{"metadata", "annotations", "c"}, "d")
+		second.Set(object.Path{"status", "e"}, nil)
+		return first, second
+	}
+	first, second := patches()
+	for _, all := range [][2]*Patch{{first, second}, {second, first}, {NewPatch(), first}, {first, NewPatch()}, {NewPatch(), NewPatch()}} {
+		appended := NewPatch()
+		appended.Append(all[0])
+		appended.Append(all[1])
+		joined := Joined(all[0], all[1])
+		if diff := cmp.Diff(appended.Tree(), joined.Tree()); diff != "" || len(joined.Fns()) != len(appended.Fns()) {
+			t.Error(diff, len(joined.Fns()))
+		}
+	}
+	wantFirst, wantSecond := patches()
+	if diff := cmp.Diff(wantFirst.Tree(), first.Tree()) + cmp.Diff(wantSecond.Tree(), second.Tree()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPatch_ConcurrentUse(t *testing.T) {
 	p := NewPatch()
 	var wg sync.WaitGroup

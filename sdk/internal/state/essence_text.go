@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
@@ -16,9 +18,11 @@ func essenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byt
 }
 
 // keyOrder is the order of the keys of a map. A nil keyOrder means the order in which they arrived.
-type keyOrder struct {
-	keys     []string
-	children []*keyOrder
+type keyOrder []orderedKey
+
+type orderedKey struct {
+	key   string
+	order *keyOrder // order of the keys in the value
 }
 
 // keyOrderOf returns the order in which Python makes an essence: first the fields that are copied, then
@@ -75,17 +79,11 @@ func orderOfAnnotations(raw []byte) *keyOrder {
 }
 
 func (n *keyOrder) add(key string, child *keyOrder) {
-	n.keys = append(n.keys, key)
-	n.children = append(n.children, child)
+	*n = append(*n, orderedKey{key, child})
 }
 
 func (n *keyOrder) index(key string) int {
-	for i, k := range n.keys {
-		if k == key {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(*n, func(k orderedKey) bool { return k.key == key })
 }
 
 // ensure adds a field as Python sets one: an existing field keeps its place, a new one comes last,
@@ -99,14 +97,14 @@ func (n *keyOrder) ensure(path object.Path) {
 			n.add(key, nil)
 		case at < 0:
 			n.add(key, &keyOrder{})
-			at = len(n.keys) - 1
+			at = len(*n) - 1
 		case last:
-			n.children[at] = nil
+			(*n)[at].order = nil
 		}
-		if last || n.children[at] == nil {
+		if last || (*n)[at].order == nil {
 			return
 		}
-		n = n.children[at]
+		n = (*n)[at].order
 	}
 }
 
@@ -130,9 +128,9 @@ func (n *keyOrder) append(dst []byte, value any, raw []byte) ([]byte, error) {
 		dst, err = child.append(dst, m[key], hints[key])
 	}
 	written := 0
-	for i, key := range n.keys {
-		if _, ok := m[key]; ok && err == nil {
-			write(key, n.children[i])
+	for _, k := range *n {
+		if _, ok := m[k.key]; ok && err == nil {
+			write(k.key, k.order)
 			written++
 		}
 	}

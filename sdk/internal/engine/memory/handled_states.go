@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/json"
 	"hash/maphash"
 	"strings"
 
@@ -42,7 +41,7 @@ var essenceSeed = maphash.MakeSeed()
 
 // HashEssence returns a hash of an essence, which is valid within this process.
 func HashEssence(essence map[string]any) uint64 {
-	text, err := json.Marshal(essence)
+	text, err := object.AppendJSON(nil, essence, nil)
 	if err != nil {
 		return 0 // unreachable, because the essence was decoded from JSON
 	}

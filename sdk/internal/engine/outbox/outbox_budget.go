@@ -18,13 +18,17 @@ import (
 // object. The outbox therefore parks the operator's annotations that have no room. The operator reads parked annotations
 // as if they were on the object, and writes them when there is room.
 
-// fit reduces a patch to the size limit. It parks annotations of the operator's own changes, which the patch includes,
-// biggest first. If that is not enough, it drops the annotations of handlers.
-func (o *Outbox) fit(to *Target, p *patch.Patch) {
-	if len(o.Parked) == 0 && annotationsSize(to.Tree, p) <= patch.MaxAnnotationsSize {
-		return // the usual case
+// fit returns the changes by handlers together with the operator's own, reduced to the size limit. It parks annotations of
+// the operator's own changes, biggest first. If that is not enough, it drops the annotations of handlers.
+func (o *Outbox) fit(to *Target, handlers *patch.Patch) *patch.Patch {
+	own := o.Held.Own
+	if all := patch.Joined(handlers, own); len(o.Parked) == 0 && annotationsSize(to.Tree, all) <= patch.MaxAnnotationsSize {
+		return all // the usual case
 	}
-	own, restored := o.Held.Own, o.unpark(to.Tree, p)
+	p := patch.NewPatch()
+	p.Append(handlers)
+	p.Append(own)
+	restored := o.unpark(to.Tree, p)
 	values := AnnotationsOf(own)
 	biggestFirst := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(textLen(values[b]), textLen(values[a])), cmp.Compare(a, b))
@@ -52,6 +56,7 @@ func (o *Outbox) fit(to *Target, p *patch.Patch) {
 	if restored && len(o.Parked) == 0 {
 		to.Logger.Info("Annotations fit on the object again; writing those kept in memory", observe.EventKey, observe.LogAnnotationsRestored)
 	}
+	return p
 }
 
 // unpark adds the parked annotations to a patch, except for annotations that the operator's own changes in the patch

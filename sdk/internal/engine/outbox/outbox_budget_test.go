@@ -34,10 +34,9 @@ func newFullObject(left int) *fullObject {
 
 // fit merges and fits the patches as cycles do.
 func (f *fullObject) fit() {
-	f.patch.Append(f.ownPatch)
 	f.outbox.Held = &Writes{Own: f.ownPatch}
 	warnOnce := func(kind string) bool { first := !f.warned[kind]; f.warned[kind] = true; return first }
-	f.outbox.fit(&Target{Tree: f.tree, Logger: slog.New(slog.NewTextHandler(&f.logged, nil)), WarnOnce: warnOnce}, f.patch)
+	f.patch = f.outbox.fit(&Target{Tree: f.tree, Logger: slog.New(slog.NewTextHandler(&f.logged, nil)), WarnOnce: warnOnce}, f.patch)
 }
 
 func TestOutboxBudget_WritesAnnotationsThatFit(t *testing.T) {

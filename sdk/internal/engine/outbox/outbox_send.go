@@ -26,10 +26,7 @@ func (o *Outbox) Send(to *Target) (err error) {
 // attempt sends changes by handlers together with the operator's own changes, as far as they fit. It returns the unsent
 // changes by handlers.
 func (o *Outbox) attempt(to *Target, handlers *patch.Patch) (left *patch.Patch, err error) {
-	w, whole, remaining := o.Held, patch.NewPatch(), (*patch.Patch)(nil)
-	whole.Append(handlers)
-	whole.Append(w.Own)
-	o.fit(to, whole)
+	w, whole, remaining := o.Held, o.fit(to, handlers), (*patch.Patch)(nil)
 	if !whole.Empty() {
 		remaining, err = to.Send(whole)
 	}

@@ -128,9 +128,9 @@ func DropsAll(err error) bool {
 
 // FailsTransformations reports whether a patch failed because of its transformations.
 func FailsTransformations(err error) bool {
-	var panicked *handlers.PanicError
-	var transform *transformError
-	return errors.As(err, &transform) || errors.As(err, &panicked)
+	_, refused := errors.AsType[*transformError](err)
+	_, panicked := errors.AsType[*handlers.PanicError](err)
+	return refused || panicked
 }
 
 // transformError is the error of transformations that fail, or whose result the API server rejects.

@@ -131,8 +131,7 @@ func (v *View) permanentFailures(progress state.Progress, subs map[string]state.
 func (v *View) read(records func() error) error {
 	for {
 		err := records()
-		var broken *state.BrokenMark
-		if !errors.As(err, &broken) || !v.exclude(broken) {
+		if broken, ok := errors.AsType[*state.BrokenMark](err); !ok || !v.exclude(broken) {
 			return err
 		}
 	}
