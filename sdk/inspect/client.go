@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// VersionError is the error of an operator with another version of the protocol.
+// VersionError is the error if the operator has another version of the protocol.
 type VersionError struct {
 	Theirs string // version of the operator; empty if the response has none
 }
@@ -59,7 +59,7 @@ func (e *RefusedError) Error() string { return e.Reason }
 type Client struct {
 	http  *http.Client
 	base  string
-	token func() (token, error) // nil if the operator wants none
+	token func() (token, error) // nil if the operator requires no token
 }
 
 // Dial returns a client for the operator at an address, "unix:PATH" or "tcp:127.0.0.1:PORT". It does
@@ -104,7 +104,7 @@ func NewClient(dial func(context.Context) (net.Conn, error), bearer string) *Cli
 func newClient(dial func(context.Context) (net.Conn, error)) *Client {
 	return &Client{base: "http://localhost", http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
-		// An operator that stops would wait for idle connections.
+		// Otherwise, a stopping operator would wait for idle connections.
 		DisableKeepAlives:  true,
 		DisableCompression: true,
 	}}}
@@ -164,8 +164,9 @@ func (c *Client) SearchIndex(ctx context.Context, id, search string, offset, lim
 	return &page, nil
 }
 
-// Object returns an object of the [Snapshot] as the API server has it. The operator reads it for each call. The error is
-// an [*UnreadableError] if it cannot, and an [*UnsupportedError] if it is of a release that does not serve objects.
+// Object returns the API server's current version of an object of the [Snapshot]. The operator reads the object at each
+// call. The error is an [*UnreadableError] if the operator cannot read the object, and an [*UnsupportedError] if the
+// operator's release does not serve objects.
 func (c *Client) Object(ctx context.Context, ref Ref) (map[string]any, error) {
 	var content ObjectContent
 	if err := c.read(ctx, ObjectPath, ref, &content); err != nil {

@@ -46,11 +46,11 @@ type Description struct {
 	Handlers    []Registration `json:"handlers"`
 	Permissions []Permission   `json:"permissions"`
 
-	// Unserved are the selectors that match none of the resources, or several.
+	// Unserved are the selectors that match no resource, or several.
 	Unserved []Unserved `json:"unserved,omitempty"`
 
-	// Assumed are the resources that are not among those of the request, whose plural names and groups
-	// were taken from the selectors.
+	// Assumed are the resources that the request does not list. Their plural names and groups
+	// come from the selectors.
 	Assumed []string `json:"assumed,omitempty"`
 
 	Liveness  string `json:"liveness,omitempty"` // the URL that the operator reports its health at
@@ -66,11 +66,11 @@ type Description struct {
 	// Peering is the name of the peering objects of the operator; empty if it ignores other operators.
 	Peering string `json:"peering,omitempty"`
 
-	// Leases are those that its replicas share.
+	// Leases are the leases that the operator's replicas share.
 	Leases Leases `json:"leases,omitzero"`
 }
 
-// Leases are the leases of the replicas of an operator. There are none if the name is empty.
+// Leases are the leases of an operator's replicas. If the name is empty, the operator uses no leases.
 type Leases struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"` // defaults to the operator's namespace

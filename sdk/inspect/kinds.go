@@ -36,7 +36,7 @@ const (
 	ReasonFree   Reason = "free"   // being deleted, without the operator's finalizer
 )
 
-// DiffOp is what happened to a field.
+// DiffOp is the kind of change of a field.
 type DiffOp string
 
 // The operations of a diff.
@@ -65,7 +65,7 @@ type MismatchKind string
 
 // The kinds of conditions.
 const (
-	MismatchReason     MismatchKind = "reason"  // the handler is for another reason: Wants is its kind or reasons
+	MismatchReason     MismatchKind = "reason"  // the handler is for another reason; Wants is its kind or reasons
 	MismatchDeleted    MismatchKind = "deleted" // the object is being deleted
 	MismatchLabel      MismatchKind = "label"
 	MismatchAnnotation MismatchKind = "annotation"
@@ -73,7 +73,7 @@ const (
 	MismatchValue      MismatchKind = "value" // the field's value, in any of its states
 	MismatchOld        MismatchKind = "old"   // the field's last-handled value
 	MismatchNew        MismatchKind = "new"   // the field's current value
-	MismatchWhen       MismatchKind = "when"  // a function
+	MismatchWhen       MismatchKind = "when"  // a function of kopf.When returned false
 )
 
 // UnservedReason is why a selector is not served.
@@ -85,7 +85,7 @@ const (
 	UnservedAmbiguous   UnservedReason = "ambiguous"   // several resources match
 	UnservedUnwatchable UnservedReason = "unwatchable" // the resource cannot be watched
 	UnservedUnpatchable UnservedReason = "unpatchable" // the resource cannot be patched
-	UnservedConflicting UnservedReason = "conflicting" // two of its handlers have one id
+	UnservedConflicting UnservedReason = "conflicting" // two handlers of the resource have the same id
 )
 
 // LogLevel is the level of a [LogLine].

@@ -4,5 +4,5 @@ package inspect
 
 import "io/fs"
 
-// isPrivate reports true: this system has no modes, and the folders of users are their own.
+// isPrivate returns true, because this system has no file modes, and the folders of a user are private.
 func isPrivate(fs.FileInfo) bool { return true }

@@ -4,5 +4,5 @@ package inspect
 
 import "net"
 
-// peerOf does not know the user on this system: the mode of the socket keeps others out.
+// peerOf cannot determine the user on this system. The mode of the socket excludes other users.
 func peerOf(*net.UnixConn) (uid int, known bool, err error) { return 0, false, nil }

@@ -11,7 +11,7 @@ type Replica struct {
 	state Snapshot
 	index map[Ref]int // into state.Objects
 
-	// shared means that the last snapshot shares the list of objects, so it is copied before the next change.
+	// shared means that the last snapshot shares the list of objects, so the list is copied before the next change.
 	shared bool
 	bye    *string
 }
@@ -79,7 +79,7 @@ func (r *Replica) reset(s *Snapshot) {
 	r.index = make(map[Ref]int, len(s.Objects))
 	r.state.Objects, r.shared = make([]*Object, 0, len(s.Objects)), false
 	for _, o := range s.Objects {
-		r.put(o) // the last one of repeated objects counts
+		r.put(o) // if an object is repeated, its last state counts
 	}
 }
 

@@ -24,7 +24,7 @@ type Snapshot struct {
 	Admission *Admission `json:"admission,omitempty"`
 
 	Objects []*Object `json:"objects"`           // unordered; in a [Replica], an unchanged object is the same pointer in later snapshots
-	Reviews []Review  `json:"reviews,omitempty"` // the newest ones, oldest first: at most [MaxReviews]
+	Reviews []Review  `json:"reviews,omitempty"` // the newest reviews, oldest first; at most [MaxReviews]
 	Log     []LogLine `json:"log"`               // the newest lines, oldest first
 }
 
@@ -43,7 +43,7 @@ type Operator struct {
 
 	// Peerings are the peering objects that the operator takes part in.
 	Peerings []Peering `json:"peerings,omitempty"`
-	// Shards are those that the operator handles; nil if it shares no objects with other replicas.
+	// Shards are the shards that the operator handles; nil if it shares no objects with other replicas.
 	Shards *Shards `json:"shards,omitempty"`
 
 	// Settled means that every object seen so far was handled, and that the initial listing of all served
@@ -53,7 +53,7 @@ type Operator struct {
 	// Lost is the reason why the cluster does not respond; empty if it does.
 	Lost string `json:"lost,omitempty"`
 
-	// Alarms are what goes wrong now although no handler fails, the oldest first.
+	// Alarms are the current problems that no handler reports as an error, oldest first.
 	Alarms []Alarm `json:"alarms,omitempty"`
 }
 
@@ -80,8 +80,8 @@ type Pause struct {
 	Kind   PauseKind `json:"kind"`
 	Reason string    `json:"reason"` // reason for people, such as "by alice@laptop, priority 200"
 	Since  time.Time `json:"since"`
-	Until  time.Time `json:"until,omitzero"` // time when it ends on its own; zero if it does not
-	By     []string  `json:"by,omitempty"`   // identities of those who caused it
+	Until  time.Time `json:"until,omitzero"` // time when the pause ends on its own; zero if the end is unknown
+	By     []string  `json:"by,omitempty"`   // identities of the clients or operators that caused the pause
 }
 
 // PauseKind is the kind of a reason to pause.
@@ -129,7 +129,7 @@ type Handler struct {
 	Selector string      `json:"selector"`
 	Field    string      `json:"field,omitempty"`
 	Source   string      `json:"source"`            // file:line of the registration
-	Reasons  []Reason    `json:"reasons,omitempty"` // the only reasons that it is called for; empty means those of its kind
+	Reasons  []Reason    `json:"reasons,omitempty"` // reasons for which the handler is called; empty means all reasons of its kind
 	Filters  []string    `json:"filters,omitempty"`
 	Retries  int         `json:"retries,omitempty"` // maximum number of attempts; 0 means no limit
 	Stats    Stats       `json:"stats"`
@@ -141,7 +141,7 @@ type Recent struct {
 	Until time.Time  `json:"until"` // end of the last step
 	Step  Duration   `json:"step"`
 	Runs  []int      `json:"runs"` // number of attempts that ended in each step, the oldest step first
-	Took  []Duration `json:"took"` // their average duration; 0 if there were none
+	Took  []Duration `json:"took"` // average duration of the attempts; 0 without attempts
 }
 
 // Stats are a handler's counts since the operator started.
@@ -181,10 +181,10 @@ type Object struct {
 	// Owners are the owners that the object names.
 	Owners []Owner `json:"owners,omitempty"`
 
-	// Cause is the current cause, or the last one if it is done.
+	// Cause is the current cause. After the cause is done, it stays until the next cause.
 	Cause *Cause `json:"cause,omitempty"`
 
-	// Handlers are the decisions about all handlers of the resource, those that are called first.
+	// Handlers are the decisions about all handlers of the resource. Handlers that are called come first.
 	// Sub-handlers follow their parents.
 	Handlers []HandlerState `json:"handlers"`
 
@@ -282,9 +282,9 @@ const (
 type Cause struct {
 	Reason  Reason    `json:"reason"`
 	Seen    time.Time `json:"seen"`
-	Version string    `json:"version"` // resourceVersion at which it was seen
+	Version string    `json:"version"` // resourceVersion in which the operator saw the cause
 
-	// Done is when all handlers were done; zero until then.
+	// Done is the time when all handlers were done; zero before.
 	Done time.Time `json:"done,omitzero"`
 
 	// LastHandled is when the object was last handled before, if this process knows it. First means that
@@ -308,8 +308,8 @@ type HandlerState struct {
 	ID   string      `json:"id"`
 	Kind HandlerKind `json:"kind"` // empty in [PhaseUnknown]
 
-	// Kinds are all kinds of a function that is registered several times under its id. Kind is the one of the
-	// present cause, or else the one that comes closest. Kinds is nil for the others, which have one kind.
+	// Kinds are all kinds of a function that is registered several times under its id; nil if the function has one kind.
+	// Kind is the kind for the current cause or, if there is none, the kind that matches best.
 	Kinds []HandlerKind `json:"kinds,omitempty"`
 
 	Parent  string       `json:"parent,omitempty"`
@@ -328,7 +328,7 @@ type HandlerState struct {
 	Why *Mismatch `json:"why,omitempty"`
 
 	// Unrecorded is since when the outcome of the last attempt is kept in the memory of the operator,
-	// because the API server has not accepted the record of it yet; zero if it is recorded.
+	// because the API server has not accepted its record yet; zero if it is recorded.
 	Unrecorded time.Time `json:"unrecorded,omitzero"`
 
 	// Attempts are the attempts of this process. Old attempts are dropped.
@@ -428,7 +428,7 @@ type Message struct {
 	Gone     []Ref     `json:"gone,omitempty"`    // objects that no longer exist
 
 	Admission *Admission `json:"admission,omitempty"`
-	Reviews   []Review   `json:"reviews,omitempty"` // new ones, oldest first
+	Reviews   []Review   `json:"reviews,omitempty"` // new reviews, oldest first
 
 	Log     []LogLine `json:"log,omitempty"`
 	Dropped int       `json:"dropped,omitempty"` // number of log lines lost before these

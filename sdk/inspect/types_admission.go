@@ -22,15 +22,15 @@ type Admission struct {
 	Webhooks []Webhook `json:"webhooks,omitempty"`
 }
 
-// Webhook is the entry of one handler in a configuration of webhooks, as the operator manages it, or
-// would.
+// Webhook is the entry of one handler in a webhook configuration. If the operator does not manage the configuration, it
+// is the entry that a managed configuration would have.
 type Webhook struct {
 	Handler string      `json:"handler"` // id
 	Kind    HandlerKind `json:"kind"`    // [KindValidate] or [KindMutate]
 	Name    string      `json:"name"`    // name of the webhook, such as "check.auto.kopf.dev"
 	Address string      `json:"address"` // where the cluster sends reviews: [Admission].Way with the handler's id
 
-	Rules         []WebhookRule `json:"rules,omitempty"`         // none if the cluster has none of the resources
+	Rules         []WebhookRule `json:"rules,omitempty"`         // empty if the cluster has none of the handler's resources
 	Labels        []string      `json:"labels,omitempty"`        // conditions on labels that the cluster checks: "tier=gold"
 	FailurePolicy string        `json:"failurePolicy,omitempty"` // "Fail" or "Ignore"
 	Timeout       Duration      `json:"timeout,omitempty"`       // time limit of one review
@@ -38,7 +38,7 @@ type Webhook struct {
 	Persistent    bool          `json:"persistent,omitempty"` // stays in the cluster when the operator exits
 
 	State WebhookState `json:"state"`
-	Error string       `json:"error,omitempty"` // reason why it could not be installed
+	Error string       `json:"error,omitempty"` // reason why the configuration could not be installed
 }
 
 // WebhookRule is which requests are sent to a webhook.
@@ -75,7 +75,7 @@ type Review struct {
 	Subresource string `json:"subresource,omitempty"`
 	DryRun      bool   `json:"dryRun,omitempty"`
 
-	// Object is the object in question. It has no UID until it is created.
+	// Object is the reviewed object. It has no UID until it is created.
 	Object Ref    `json:"object"`
 	Kind   string `json:"kind"`
 

@@ -6,7 +6,7 @@ type Index struct {
 	ID        string   `json:"id"`        // id of the indexing functions
 	Key       string   `json:"key"`       // Go type of the keys
 	Value     string   `json:"value"`     // Go type of the values
-	Resources []string `json:"resources"` // keys of the served resources that it is filled from, sorted
+	Resources []string `json:"resources"` // keys of the served resources whose objects fill the index, sorted
 	Keys      int      `json:"keys"`
 	Values    int      `json:"values"`  // number of values; at least one per key
 	Objects   int      `json:"objects"` // number of objects with values

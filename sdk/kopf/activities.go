@@ -7,45 +7,44 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// Activity is the request of handlers of the operator itself: [OnStartup], [OnCleanup], [OnProbe]
+// Activity is the request of handlers for the operator itself: [OnStartup], [OnCleanup], [OnProbe]
 // and [OnLogin]. See [Activities].
 //
 // [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
 type Activity struct {
 	Attempt
 
-	// Settings are the operator's settings, with the defaults of times and names filled in. Changes by
-	// startup handlers take effect, except of Process.Inspector; later changes have no effect.
+	// Settings are the operator's settings, with defaults for times and names. Changes by startup handlers take effect,
+	// except changes of Process.Inspector. Later changes have no effect.
 	Settings *Settings
 
 	Memo     *Memo // the operator's memo
 	Logger   *slog.Logger
-	Recorder *Recorder // not bound to an object: use [Recorder.For] to choose one
+	Recorder *Recorder // bound to no object; use [Recorder.For] to choose an object
 	Param    any       // value of the [Param] option
 }
 
-// OnStartup registers a handler that is called before the operator sends any request to the
-// cluster. The start waits until it succeeds; if it fails permanently, the operator does not start.
-// See [Activities].
+// OnStartup registers a handler that is called before the operator sends any request to the cluster. The operator starts
+// after the handler succeeded. If the handler fails permanently, the operator does not start. See [Activities].
 //
 // [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
 func OnStartup(r *Registry, fn func(context.Context, *Activity) error, opts ...ActivityOption) {
 	add(r, handlers.Startup, Selector{}, fn, callActivity(withoutResult(fn)), applyAll(opts, ActivityOption.activity))
 }
 
-// OnCleanup registers a handler that is called after everything else has stopped, unless the start
-// has failed. Its context ends by its [TotalTimeout], and at the latest [ProcessSettings].ForcedExitTimeout after
-// the operator was asked to stop; a handler that ignores that for longer than [QueueingSettings].ExitTimeout is
-// abandoned. If it fails permanently, [Operator.Run] returns the error. See [Activities].
+// OnCleanup registers a handler that is called after everything else has stopped, unless the start failed. Its context
+// ends after its [TotalTimeout], and at the latest [ProcessSettings].ForcedExitTimeout after the operator was asked to
+// stop. If the handler ignores the end of its context for longer than [QueueingSettings].ExitTimeout, the operator
+// abandons it. If the handler fails permanently, [Operator.Run] returns the error. See [Activities].
 //
 // [Activities]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md
 func OnCleanup(r *Registry, fn func(context.Context, *Activity) error, opts ...ActivityOption) {
 	add(r, handlers.Cleanup, Selector{}, fn, callActivity(withoutResult(fn)), applyAll(opts, ActivityOption.activity))
 }
 
-// OnProbe registers a handler that is called when the liveness endpoint is asked: see
-// [ProcessSettings].Liveness. The response has its value as JSON under the handler's id. Values
-// are reused for 10s. If it fails permanently, the response is 500. See [Health].
+// OnProbe registers a handler that is called at a request to the liveness endpoint: see [ProcessSettings].Liveness. The
+// response has the returned value as JSON under the handler's id. The operator reuses values for 10s. If the handler
+// fails permanently, the response is 500. See [Health].
 //
 // [Health]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md#health
 func OnProbe[V any](r *Registry, fn func(context.Context, *Activity) (V, error), opts ...ActivityOption) {
@@ -69,7 +68,7 @@ func withoutResult(fn func(context.Context, *Activity) error) func(context.Conte
 	return func(ctx context.Context, a *Activity) (any, error) { return nil, fn(ctx, a) }
 }
 
-// callActivity calls a handler of the operator itself.
+// callActivity calls a handler for the operator itself.
 func callActivity(fn func(context.Context, *Activity) (any, error)) caller {
 	return caller{invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 		settings, _ := call.Extra.(*Settings)

@@ -13,7 +13,7 @@ import (
 // invalidObject is the code of the response about an object that does not decode.
 const invalidObject = 422
 
-// admissionOf makes the request of an admission handler. The call is nil for filters.
+// admissionOf returns the request of an admission handler. The call is nil for filters.
 func admissionOf[T any](cause *handlers.Cause, call *handlers.Call) (*Admission[T], error) {
 	review := cause.Review
 	if review == nil {
@@ -40,7 +40,7 @@ func admissionOf[T any](cause *handlers.Cause, call *handlers.Call) (*Admission[
 	return a, nil
 }
 
-// reviewed returns nil for an absent object.
+// reviewed returns an object of a review; nil if the review has no such object.
 func reviewed(o *object.Object) *Object {
 	if o == nil {
 		return nil
@@ -48,7 +48,7 @@ func reviewed(o *object.Object) *Object {
 	return objectOfWire(o)
 }
 
-// objectTree returns the whole object; nil for an absent one.
+// objectTree returns the decoded object; nil if o is nil.
 func objectTree(o *Object) any {
 	if o == nil {
 		return nil
@@ -56,7 +56,7 @@ func objectTree(o *Object) any {
 	return o.Get("")
 }
 
-// valueTree returns a typed object as a tree; nil for an absent one, and for one that does not encode as an object.
+// valueTree returns a typed object as a tree; nil if v is nil or does not encode as an object.
 func valueTree[T any](v *T) any {
 	if v == nil {
 		return nil
@@ -78,12 +78,12 @@ func callAdmission[T any](fn func(context.Context, *Admission[T]) error, subreso
 			if err != nil {
 				return nil, err
 			}
-			defer func() { call.Warn(a.Warnings) }() // also after a panic
+			defer func() { call.Warn(a.Warnings) }() // deferred, so that warnings survive a panic
 			return nil, fn(ctx, a)
 		},
 	}
 	if subresource != "" {
-		return c // objects of subresources can be of another kind
+		return c // the object of a subresource can have another kind
 	}
 	return reads[T](c)
 }

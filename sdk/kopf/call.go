@@ -20,7 +20,7 @@ type caller struct {
 	invoke  func(context.Context, *handlers.Call) (any, error)
 }
 
-// engine returns the function that the engine calls; its errors have kinds that the engine knows.
+// engine returns the function that the engine calls. The function converts errors to the kinds of the engine.
 func (c caller) engine() func(context.Context, *handlers.Call) (any, error) {
 	return func(ctx context.Context, call *handlers.Call) (any, error) {
 		value, err := c.invoke(ctx, call)
@@ -44,13 +44,13 @@ func callerOf[R any](request func(*handlers.Cause, *handlers.Call) (*R, error), 
 	}
 }
 
-// reads sets the type that the object is read into.
+// reads sets the Go type that the object is decoded into.
 func reads[T any](c caller) caller {
 	c.kind, c.typ = kindOf[T](), typeOf[T]()
 	return c
 }
 
-// typeOf returns the type that an object, or a field of it, is read into; nil for an untyped object.
+// typeOf returns the Go type that an object or a field is decoded into; nil for an untyped object.
 func typeOf[T any]() reflect.Type {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[Object]() {
@@ -59,8 +59,8 @@ func typeOf[T any]() reflect.Type {
 	return t
 }
 
-// kindOf returns the kind of objects that a type is made for: API types are named after their kinds. It
-// is empty for other types, which can be of any kind, and for the types of apimachinery, which are.
+// kindOf returns the Kubernetes kind of an API type, which is the type's name. It is empty for types that fit any kind:
+// types that are not API types, and the types of apimachinery.
 func kindOf[T any]() string {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct || !reflect.PointerTo(t).Implements(reflect.TypeFor[runtime.Object]()) ||
@@ -72,7 +72,7 @@ func kindOf[T any]() string {
 			return t.Name()
 		}
 	}
-	return "" // it embeds an API type, so that its own name says nothing
+	return "" // the type embeds an API type, so its own name is not a kind
 }
 
 func callChange[T any](fn func(context.Context, *Change[T]) error) caller {
@@ -137,8 +137,8 @@ func callIndex[T any, K comparable, V any](fn func(context.Context, *IndexReques
 	}))
 }
 
-// result returns the value that a handler left as plain JSON values, or the error of the handler. It
-// gets a pointer because its arguments are evaluated before the handler runs.
+// result returns the handler's result as plain JSON values, or the handler's error. It takes a pointer to the result,
+// because its arguments are evaluated before the handler runs.
 func result(value *any, err error) (any, error) {
 	if err != nil {
 		return nil, err

@@ -27,8 +27,8 @@ func Daemon[T any](r *Registry, resource Selector, fn func(context.Context, *Dae
 	add(r, handlers.Daemon, resource, fn, callDaemon(fn), applyAll(opts, DaemonOption.daemon))
 }
 
-// DaemonRun is the request of a [Daemon]: one run of the daemon. Its methods return the object in its state at the
-// time of the call: call them again instead of keeping the object. The methods are safe for concurrent use.
+// DaemonRun is the request of a [Daemon]: one run of the daemon. Its methods return the current state of the object, so
+// call them again instead of keeping the object. The methods are safe for concurrent use.
 //
 // A daemon ends in steps. First it is asked to finish: [DaemonRun.Stopping] closes and [DaemonRun.Sleep] returns
 // false. After the Backoff of its [Cancellation], by default at once, its context is cancelled with the [StopReason]
@@ -40,7 +40,7 @@ type DaemonRun[T any] struct {
 	Resource        ResourceInfo
 	Namespace, Name string
 	UID             types.UID
-	Patch           *Patch // sent when the daemon returns, even with an error, or by [DaemonRun.Apply]
+	Patch           *Patch // changes of the object; sent by [DaemonRun.Apply] and when the daemon returns, even with an error
 	Memo            *Memo
 	Logger          *slog.Logger
 	Recorder        *Recorder
@@ -53,9 +53,9 @@ type DaemonRun[T any] struct {
 	last lastGood[T]
 }
 
-// Object returns the newest version of the object that decodes into T. A daemon whose object has never decoded is not
-// started. A newer version that does not decode is logged and skipped. The object must not be modified, because all
-// daemons of the object share it. It is nil in a request constructed in a test.
+// Object returns the newest version of the object that decodes into T. A daemon does not start before a version decodes.
+// If a newer version does not decode, the operator logs and skips it. The object must not be modified, because all daemons
+// of the object share it. It is nil in a request constructed in a test.
 func (d *DaemonRun[T]) Object() *T {
 	object, err := d.last.of(d.task)
 	if err != nil {
@@ -106,8 +106,8 @@ func (d *DaemonRun[T]) Stopping() <-chan struct{} {
 	return d.task.Stopping()
 }
 
-// Sleep waits for the duration. It returns true when the time is over, and false as soon as the daemon is asked to
-// finish, so that it can control a loop:
+// Sleep blocks for the duration and returns true. It returns false as soon as the daemon is asked to finish, so that it
+// can be the condition of a loop:
 //
 //	for d.Sleep(10 * time.Second) {
 //		...
@@ -130,9 +130,9 @@ func (d *DaemonRun[T]) StopReason() StopReason {
 	return StopReason(d.task.Reason())
 }
 
-// Apply sends and empties the Patch while the daemon continues. Afterwards, [DaemonRun.Object] has the changes. It
-// returns the error of the request; unsent changes stay in the Patch for the next time. It returns nil if the object
-// no longer exists.
+// Apply sends and empties the Patch while the daemon continues. Afterwards, [DaemonRun.Object] has the changes. Apply
+// returns the error of the request, and nil if the object no longer exists. Unsent changes stay in the Patch for the next
+// call.
 func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 	if d.send == nil {
 		return nil
@@ -140,7 +140,7 @@ func (d *DaemonRun[T]) Apply(ctx context.Context) error {
 	return d.send(ctx)
 }
 
-// attach makes d the run of a task. Its Patch adds to p, and its Apply calls send.
+// attach binds d to a running task. The Patch of d adds to p, and Apply calls send.
 func (d *DaemonRun[T]) attach(task testhooks.Task, p *patch.Patch, send func(context.Context) error) {
 	d.task, d.send = task, send
 	d.Patch = &Patch{patch: p, live: func() *Object { return liveBody(task) }}

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// daemonRunOf makes the request of a daemon. It fails if the object does not decode.
+// daemonRunOf returns the request of a daemon, or an error if the object does not decode.
 func daemonRunOf[T any](call *handlers.Call) (*DaemonRun[T], error) {
 	var d *DaemonRun[T]
 	err := daemons.OnNewStack(func() error {
@@ -23,7 +23,7 @@ func daemonRunOf[T any](call *handlers.Call) (*DaemonRun[T], error) {
 		}
 		d.attach(task.Task, call.Patch, task.Apply)
 		if untyped[T]() {
-			return nil // everything fits
+			return nil // all fields decode
 		}
 		_, err := d.last.of(d.task)
 		return err
@@ -37,16 +37,16 @@ func untyped[T any]() bool {
 	return is
 }
 
-// lastGood is the newest version of an object that decodes into T. It is kept as text: decoding
-// it again costs less than keeping thousands of decoded objects in memory.
+// lastGood is the newest version of an object that decodes into T. It is kept as JSON, because decoding it again costs
+// less than keeping thousands of decoded objects in memory.
 type lastGood[T any] struct {
 	mu    sync.Mutex
 	tried weak.Pointer[object.Object] // the last version that was decoded
 	good  *object.Object
 }
 
-// of returns the newest version that decodes. If a newer one does not, it also returns the
-// error, once for each version.
+// of returns the newest version that decodes. If a newer version does not decode, it also returns the error, once for each
+// version.
 func (l *lastGood[T]) of(task testhooks.Task) (*T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *lastGood[T]) of(task testhooks.Task) (*T, error) {
 // viewAs returns a version of the object as a T, which all daemons of the object share.
 func viewAs[T any](task testhooks.Task, version *object.Object) (*T, error) {
 	return daemons.View(task.Views(), version, func(version *object.Object) (view *T, err error) {
-		// The tree is detached: it is not shared with the version, and is freed together with the view.
+		// The version does not keep the detached tree, so the tree is freed together with the view.
 		body := &Object{wire: version.Detached(), aside: true}
 		if object, ok := any(body).(*T); ok {
 			return object, nil
@@ -86,7 +86,7 @@ func viewAs[T any](task testhooks.Task, version *object.Object) (*T, error) {
 	})
 }
 
-// liveBody returns the newest version.
+// liveBody returns the newest version of the task's object.
 func liveBody(task testhooks.Task) *Object {
 	body, _ := viewAs[Object](task, task.Live()) //nolint:errcheck // an Object decodes later
 	return body

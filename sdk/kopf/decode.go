@@ -33,7 +33,7 @@ func decode(raw []byte, path string, v any) error {
 
 var errDecode = errors.New("fix the object or the handler's type")
 
-// decodeValue decodes a value of a tree into v, which stays as it is for an absent (nil) value.
+// decodeValue decodes a value of a tree into v. An absent (nil) value leaves v unchanged.
 func decodeValue(value any, path string, v any) error {
 	if value == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine"
 )
 
-// describeIfAsked describes the operator instead of running it, if "kopf manifests" started the program and asks for
-// that. It reports whether it was asked.
+// describeIfAsked describes the operator if "kopf manifests" started the program for a description. It reports whether it
+// described the operator, which must not run then.
 func describeIfAsked(config engine.Config) (asked bool, err error) {
 	request, err := inspect.ReadDescribeRequest()
 	if err != nil || request == nil {

@@ -10,14 +10,15 @@ import (
 // Diff is a list of differences, in no particular order.
 type Diff []DiffItem
 
-// DiffItem is one difference. A nil value is an absent one. The values have the types that [Object.Get] returns, and
-// must not be modified. In a [FieldChange], the path is relative to the field, and is empty for the field itself.
+// DiffItem is one difference. A nil value means that the value is absent. The values have the types that [Object.Get]
+// returns, and must not be modified. In a [FieldChange], the path is relative to the field, and empty for the field
+// itself.
 type DiffItem struct {
 	Path     Path
 	Old, New any
 }
 
-// Under returns the differences at a path and below it. Their paths stay as they are.
+// Under returns the differences at a path and below it, with unchanged paths.
 func (d Diff) Under(path Path) Diff {
 	if path == "" {
 		return d

@@ -11,9 +11,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// PermanentError is an error after which retries are useless: the handler has failed permanently,
-// and is called again only for the next change. It is found through wrapping; the outermost
-// PermanentError or [TemporaryError] in a chain decides. See [Errors].
+// PermanentError is an error that retries cannot fix: the handler has failed permanently, and is called again only for
+// the next change. It may be wrapped; the outermost PermanentError or [TemporaryError] in a chain decides. See [Errors].
 //
 // [Errors]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md
 type PermanentError struct{ Err error }
@@ -29,10 +28,9 @@ func (e PermanentError) Error() string { return message(e.Err) }
 // Unwrap returns the wrapped error.
 func (e PermanentError) Unwrap() error { return e.Err }
 
-// TemporaryError is an error after which the handler is called again, with a delay of Delay: zero
-// means the default of 60s, and a negative one means at once. It is temporary whatever the [ErrorsMode], but subject to [Attempts]
-// and [TotalTimeout]. It is found through wrapping; the outermost [PermanentError] or TemporaryError
-// in a chain decides. See [Errors].
+// TemporaryError is an error after which the handler is called again, after Delay. A Delay of zero means the default of
+// 60s; a negative Delay means at once. The [ErrorsMode] does not apply to it, but [Attempts] and [TotalTimeout] do. It may
+// be wrapped; the outermost [PermanentError] or TemporaryError in a chain decides. See [Errors].
 //
 // [Errors]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md
 type TemporaryError struct {
@@ -68,15 +66,15 @@ var (
 	// of a handler whose sub-handlers are invalid.
 	ErrRegistration = errors.New("invalid handler registrations")
 	// ErrNoWayIn is wrapped by the error of [Operator.Run] if admission handlers are registered but the API server
-	// has no way to call them, because [AdmissionSettings].Server is nil.
+	// cannot call them, because [AdmissionSettings].Server is nil.
 	ErrNoWayIn = reviews.ErrNoWayIn
-	// ErrLogin is wrapped by the error of [Operator.Run] if there are no credentials, or none that
-	// the cluster accepts.
+	// ErrLogin is wrapped by the error of [Operator.Run] if there are no credentials, or if the cluster rejects all of
+	// them.
 	ErrLogin = engine.ErrLogin
 )
 
-// engineError marks the error of a handler with its kind for the engine, which does not know
-// this package. Its text and its chain stay; the outermost error of a known kind decides.
+// engineError converts the error of a handler for the engine, which does not know the types of this package. It keeps the
+// message and the chain. The outermost error with a known type determines the kind.
 func engineError(err error) error {
 	for e := range handlers.ErrorChain(err) {
 		switch e := e.(type) { //nolint:errorlint // this is a walk over the chain

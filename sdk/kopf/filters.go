@@ -13,7 +13,7 @@ import (
 )
 
 // Labels is a filter on labels. A value is a string, [Present], [Absent], or [Where] or [WhereWith] with a function
-// of a string; any other value is a registration error. All labels must match. Several Labels options add up; two
+// of a string; any other value is a registration error. All labels must match. Several Labels options are combined; two
 // conditions on the same label are a registration error. See [Filters].
 //
 //	kopf.OnCreate(r, pods, fn, kopf.Labels{"tier": "gold", "paused": kopf.Absent})
@@ -24,9 +24,9 @@ type Labels map[string]any
 // Annotations is a filter on annotations, with the values and rules of [Labels].
 type Annotations map[string]any
 
-// Field is a filter on a field: the field must be present, unless [Value] says otherwise. For updates, it must also
-// have changed. The field becomes part of the handler's id. The handler still receives the request of the whole
-// object, with its Old and Diff; [OnField] has the Old and Diff of the field.
+// Field is a filter on a field: the field must be present, unless [Value] permits its absence. For updates, the field must
+// also have changed. The field becomes part of the handler's id. The handler still receives the request for the whole
+// object, with the Old and Diff of the object; [OnField] has the Old and Diff of the field.
 func Field(path Path) FilterOption {
 	return option(func(c *config) {
 		p, err := path.fixed()
@@ -69,8 +69,8 @@ func To(want any) UpdateOption {
 // Criterion is a condition on one value: [Present], [Absent], [Where] or [WhereWith].
 type Criterion struct {
 	criterion handlers.Criterion
-	with      *where // the function of WhereWith; its field set is nil
-	notText   string // the type of the function's argument, if no string decodes into it
+	with      *where // function of [WhereWith]; its member set is nil
+	notText   string // type of the function's argument if no string decodes into it; otherwise empty
 	missing   bool   // the function is nil
 }
 
@@ -82,7 +82,7 @@ var (
 )
 
 // Where accepts the values that decode into V and for which f returns true. For an absent value, f gets the zero
-// value. It gets the same context as the function of [When], and must be safe for concurrent use.
+// value. The context of f is the same as for [When]. f must be safe for concurrent use.
 func Where[V any](f func(context.Context, V) bool) Criterion {
 	return Criterion{
 		criterion: handlers.FuncCriterion(funcName(f), func(ctx context.Context, _ *handlers.Cause, value any, _ bool) bool {
@@ -94,8 +94,7 @@ func Where[V any](f func(context.Context, V) bool) Criterion {
 	}
 }
 
-// WhereWith is [Where] for a function that needs more than the value: it also gets the object or the request,
-// with the types and rules of [When].
+// WhereWith is [Where] for a function that also gets the object or the request, with the types and rules of [When].
 //
 //	kopf.Labels{"owner": kopf.WhereWith(func(_ context.Context, owner string, c *kopf.Change[Claim]) bool {
 //		return owner == c.Object.Spec.Owner && c.Reason == kopf.ReasonUpdate
@@ -123,7 +122,7 @@ func WhereWith[V, A any](f func(context.Context, V, *A) bool) Criterion {
 	}
 }
 
-// notText returns the name of a type that no string decodes into, or nothing.
+// notText returns the name of a type if no string decodes into the type, otherwise an empty string.
 func notText[V any]() string {
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal([]byte(`"text"`), new(V))); mismatch {
 		return reflect.TypeFor[V]().String()
@@ -131,8 +130,8 @@ func notText[V any]() string {
 	return ""
 }
 
-// use returns the criterion for the handler. A criterion of [WhereWith] cannot be built before the family of the
-// handler is known: then, set replaces the returned one.
+// use returns the criterion for the handler. The criterion of [WhereWith] depends on the family of the handler. When the
+// family is known, set replaces the returned criterion.
 func (c *config) use(name string, criterion Criterion, set func(handlers.Criterion)) handlers.Criterion {
 	if criterion.missing {
 		c.fail("%s: the function of Where is nil", name)
@@ -166,13 +165,12 @@ func (c *config) criterion(name string, want any) *handlers.Criterion {
 //	kopf.When(func(_ context.Context, c *Claim) bool { return c.Spec.Size != "" })
 //	kopf.When(func(ctx context.Context, r *kopf.Request) bool { return used.Get(ctx, r.Name) != nil })
 //
-// The context belongs to the operator, so that the function can read an [Index]. A change of an index does not call
-// the function again: the next version of the object, or a retry, does.
+// With the context, the function can read an [Index]. A change of an index does not call the function again; it is called
+// for the next version of the object, and for a retry.
 //
-// The function must not modify its argument, must be safe for concurrent use, and should have no side effects: it is
-// called more often than the handler. An object that does not decode into A does not match. The request has only the
-// values that do not depend on a handler: its Patch and Recorder are nil, its Logger discards everything, and its
-// Attempt is zero.
+// The function must not modify its argument, must be safe for concurrent use, and should have no side effects, because it
+// is called more often than the handler. An object that does not decode into A does not match. In the function's request,
+// the Patch and the Recorder are nil, the Logger discards everything, and the Attempt is zero.
 func When[A any](f func(context.Context, *A) bool) FilterOption {
 	return option(func(c *config) {
 		if f == nil {
@@ -244,7 +242,7 @@ func (a Annotations) index(c *config)  { a.apply(c) }
 
 func (a Annotations) admission(c *config) { a.apply(c) }
 
-// funcName returns the name of a function, or the place of a literal, for messages.
+// funcName returns the name of a function for messages; for a function literal, its place in the code.
 func funcName(f any) string {
 	fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
 	if fn == nil {

@@ -30,8 +30,7 @@ type requestMaker struct {
 	make func(*handlers.Cause) (any, error)
 }
 
-// viewOf returns a function that converts a cause to an A: to the request of the family, to the
-// part common to all families, or to the object.
+// viewOf returns a function that converts a cause to an A: the request of the family, a [Request], or the object.
 func viewOf[A any](request requestMaker) func(*handlers.Cause) (*A, error) {
 	switch reflect.TypeFor[A]() {
 	case request.typ:
@@ -61,7 +60,7 @@ func (*DaemonRun[T]) isRequest()    {}
 func (*IndexRequest[T]) isRequest() {}
 func (*Activity) isRequest()        {}
 
-// checkView rejects a filter on the request of another family.
+// checkView returns an error if A is the request of another family.
 func (c *config) checkView(option, function string, arg reflect.Type, request requestMaker) {
 	foreign := reflect.PointerTo(arg).Implements(reflect.TypeFor[anyRequest]())
 	if foreign && arg != request.typ && arg != reflect.TypeFor[Request]() {
@@ -69,7 +68,7 @@ func (c *config) checkView(option, function string, arg reflect.Type, request re
 	}
 }
 
-// bind completes the filters with functions, once the family of the handler is known.
+// bind completes the filters that have functions when the family of the handler is known.
 func (c *config) bind(request requestMaker) {
 	for _, w := range c.whens {
 		c.checkView("When", w.name, w.arg, request)
@@ -97,7 +96,7 @@ func shared[A any](cause *handlers.Cause, decode func() (*A, error)) (*A, error)
 	return seen.a, seen.err
 }
 
-// when joins the functions of a handler into one for the engine, and their names.
+// when combines the functions of a handler into one function for the engine, and joins their names.
 func (c *config) when(request requestMaker) (func(context.Context, *handlers.Cause) bool, string) {
 	if len(c.whens) == 0 {
 		return nil, ""

@@ -8,21 +8,19 @@ import (
 )
 
 const (
-	// minGarbage is how much garbage a program of [Main] may have before it is collected. By default, Go
-	// collects when there is as much garbage as memory in use, but at least 4 MB. An operator with few
-	// objects would collect for every forty objects that it handles.
+	// minGarbage is the garbage in bytes that a program of [Main] accumulates before a collection. By default, Go collects
+	// when the garbage equals the memory in use, and is at least 4 MB. An operator with few objects would collect after
+	// every forty objects.
 	minGarbage = 10 << 20
 
-	// minHeap is the heap at which Go collects for the first time, if the percentage is 100. It grows with
-	// the percentage.
+	// minHeap is the heap size of Go's first collection at a percentage of 100. It is proportional to the percentage.
 	minHeap = 4 << 20
 
-	// The least percentage that the collector may get, and the steps of it, since each change stops the
-	// program for a moment.
+	// The minimum percentage, and the minimum change of the percentage, because each change briefly stops the program.
 	minGarbagePercent, garbageSteps = 20, 5
 
 	// startCollections is the number of garbage collections before the percentage is first adjusted. An idle operator
-	// never gets that far, and stays small.
+	// never reaches this number, and stays small.
 	startCollections = 3
 )
 

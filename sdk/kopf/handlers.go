@@ -22,24 +22,24 @@ func OnUpdate[T any](r *Registry, resource Selector, fn func(context.Context, *C
 	add(r, handlers.Update, resource, fn, callChange(fn), applyAll(opts, UpdateOption.update))
 }
 
-// OnDelete registers a handler that is called when an object is marked for deletion. The
-// object stays in the cluster until its deletion handlers are done, unless they are [WithoutFinalizer].
+// OnDelete registers a handler that is called when an object is marked for deletion. The object stays in the cluster
+// until its deletion handlers are done, except handlers with the option [WithoutFinalizer].
 func OnDelete[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...DeleteOption) {
 	add(r, handlers.Delete, resource, fn, callChange(fn), applyAll(opts, DeleteOption.delete))
 }
 
-// OnResume registers a handler that is called once in each run of the operator for each object
-// that existed before the operator started. Register one function with both OnCreate and
-// OnResume to have it called for all objects. See [Resuming].
+// OnResume registers a handler that is called once in each run of the operator for each object that existed before the
+// operator started. Register a function with both OnCreate and OnResume if it must be called for all objects. See
+// [Resuming].
 //
 // [Resuming]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#resuming
 func OnResume[T any](r *Registry, resource Selector, fn func(context.Context, *Change[T]) error, opts ...ResumeOption) {
 	add(r, handlers.Resume, resource, fn, callChange(fn), applyAll(opts, ResumeOption.resume))
 }
 
-// OnField registers a handler that is called when one field differs from its last-handled value, also when the whole
-// object is created or deleted. The [Reasons] option limits it to some of these. A path that is malformed or empty,
-// or leads into a list, is a registration error. See [Fields].
+// OnField registers a handler that is called when one field differs from its last-handled value, including when the whole
+// object is created or deleted. The [Reasons] option limits the handler to some reasons. A path that is malformed or
+// empty, or leads into a list, is a registration error. See [Fields].
 //
 // [Fields]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#fields
 func OnField[F any](r *Registry, resource Selector, field Path, fn func(context.Context, *FieldChange[F]) error, opts ...FieldOption) {

@@ -10,30 +10,28 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 )
 
-// Index is a handle of an index in memory: for each key, the values of all objects that have
-// it, kept up to date. The methods find the index in the operator that their context belongs to,
-// so that one handle works in several operators. They accept the contexts of handlers,
-// activities and filters, and contexts derived from those, and panic with any other context. They are safe
+// Index is a handle of an index in memory. An index has the current values of all objects by key. The methods read the
+// index of the operator that their context belongs to, so one handle works in several operators. They accept the contexts
+// of handlers, activities and filters, and contexts derived from these, and panic with any other context. They are safe
 // for concurrent use.
 //
-// All indices are complete before the first handler of an object is called. In activities and
-// indexing functions, and in the filters of the latter, they may be incomplete. See [Indices].
+// All indices are complete before the first handler of an object is called. In activities, in indexing functions and in
+// their filters, an index may be incomplete. See [Indices].
 //
 // [Indices]: https://github.com/kopf-dev/kopf/blob/main/docs/indices.md
 type Index[K comparable, V any] struct{ id string }
 
-// NewIndex registers an indexing function, which returns the values of an object by key. An
-// empty map removes the object from the index; a nil map leaves its values as they are; an error
-// is treated as its type and the [ErrorsMode] say, which is [ErrorsIgnored] by default. Objects
-// that are deleted or do not match the filters are not in the index. [TotalTimeout] and [Attempts]
-// count from the first failure on; a success resets the count.
+// NewIndex registers an indexing function, which returns the values of an object by key. An empty map removes the object
+// from the index; a nil map keeps its previous values. The type of an error and the [ErrorsMode], [ErrorsIgnored] by
+// default, determine what follows. Objects that are deleted or do not match the filters are not in the index.
+// [TotalTimeout] and [Attempts] count from the first failure; a success resets them.
 //
 //	byNode := kopf.NewIndex(r, pods, func(_ context.Context, p *kopf.IndexRequest[Pod]) (map[string]string, error) {
 //		return map[string]string{p.Object.Spec.NodeName: p.Name}, nil
 //	}, kopf.ID("by-node"))
 //
 // The function is called for each version of each object, before the handlers of that version.
-// It must be fast, because the other objects of the resource wait meanwhile. Indices with the
+// It must be fast, because the other objects of the resource wait until it returns. Indices with the
 // same id and types are one index, filled from several resources. To collect values without
 // keys, return a map[struct{}]V.
 func NewIndex[T any, K comparable, V any](r *Registry, resource Selector, fn func(context.Context, *IndexRequest[T]) (map[K]V, error), opts ...IndexOption) *Index[K, V] {
@@ -47,7 +45,7 @@ func NewIndex[T any, K comparable, V any](r *Registry, resource Selector, fn fun
 func (x *Index[K, V]) Get(ctx context.Context, key K) []V { return x.in(ctx, "Get").Get(key) }
 
 // All returns all pairs of keys and values; a key with several values appears once for each.
-// A loop sees a copy of the index, made when the loop begins.
+// The loop iterates over a copy of the index from the time when it starts.
 func (x *Index[K, V]) All(ctx context.Context) iter.Seq2[K, V] {
 	index := x.in(ctx, "All")
 	return func(yield func(K, V) bool) {
@@ -59,7 +57,7 @@ func (x *Index[K, V]) All(ctx context.Context) iter.Seq2[K, V] {
 	}
 }
 
-// Keys returns all keys, each once. A loop sees a copy, made when the loop begins.
+// Keys returns all keys, each once. The loop iterates over a copy from the time when it starts.
 func (x *Index[K, V]) Keys(ctx context.Context) iter.Seq[K] {
 	index := x.in(ctx, "Keys")
 	return func(yield func(K) bool) {

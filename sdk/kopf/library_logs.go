@@ -21,8 +21,8 @@ func redirectLibraryLogs(logger *slog.Logger) {
 	rest.SetDefaultWarningHandler(&serverWarnings{logger: logger, logged: map[string]bool{}})
 }
 
-// withoutFeatureGates drops the debug messages in which client-go lists its feature gates: dozens of lines at
-// the start that say nothing about the operator.
+// withoutFeatureGates drops the debug messages in which client-go lists its feature gates at the start, because they are
+// dozens of lines without information about the operator.
 type withoutFeatureGates struct{ slog.Handler }
 
 // Handle implements [slog.Handler].
@@ -55,7 +55,7 @@ type serverWarnings struct {
 	logged map[string]bool
 }
 
-// HandleWarningHeader implements [rest.WarningHandler]. Kubernetes uses no code but 299.
+// HandleWarningHeader implements [rest.WarningHandler]. Kubernetes only uses the code 299.
 func (w *serverWarnings) HandleWarningHeader(code int, _, text string) {
 	if code != 299 || text == "" {
 		return
@@ -66,7 +66,7 @@ func (w *serverWarnings) HandleWarningHeader(code int, _, text string) {
 		return
 	}
 	if len(w.logged) >= maxWarnings {
-		clear(w.logged) // repeats are better than unlimited memory
+		clear(w.logged) // repeated warnings are better than unlimited memory
 	}
 	w.logged[text] = true
 	w.logger.Warn(text, observe.EventKey, observe.LogAPIWarning)

@@ -21,31 +21,30 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// ConnectionInfo is a cluster with credentials, as an [OnLogin] handler returns it. See
-// [Logging in].
+// ConnectionInfo is a cluster with credentials, the result of an [OnLogin] handler. See [Logging in].
 //
 // [Logging in]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md#logging-in
 type ConnectionInfo struct {
-	// Config has the address of the cluster and the credentials: whatever client-go supports, such
-	// as tokens, certificates, plugins, and files that contain them. It must not be nil, and must
-	// not be changed afterwards.
+	// Config has the address of the cluster, and credentials of any type that client-go supports, such as tokens,
+	// certificates, plugins, and files with tokens or certificates. It must not be nil, and must not be changed after the
+	// handler returned.
 	Config *rest.Config
 
 	// DefaultNamespace is the namespace of Kubernetes events about cluster-scoped objects. Defaults
 	// to "default".
 	DefaultNamespace string
 
-	// Priority decides between several credentials: the highest one is used, and among equal ones
-	// that of the handler that was registered first. The others are used when it is refused or has
-	// expired. Defaults to 0.
+	// Priority decides between several credentials. The operator uses the highest priority, and among equal priorities the
+	// handler that was registered first. It uses the next credentials when the current ones are rejected or expire.
+	// Defaults to 0.
 	Priority int
 
-	// Expiration is when to stop using the credentials. Defaults to never: they are used until the
-	// API server responds with 401.
+	// Expiration is the time when the operator stops using the credentials. Defaults to no expiration: the operator uses
+	// them until the API server responds with 401.
 	Expiration time.Time
 }
 
-// The priorities equal Kopf for Python's.
+// The priorities of the built-in login handlers, equal to the priorities in Kopf for Python.
 const (
 	kubeconfigPriority     = 10
 	serviceAccountPriority = 20
@@ -64,10 +63,9 @@ func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error
 	return &ConnectionInfo{Config: config, DefaultNamespace: podNamespace(), Priority: serviceAccountPriority}, nil
 }
 
-// LoginWithKubeconfig is a login handler that returns the current context of the files in
-// $KUBECONFIG, or of ~/.kube/config, including credential plugins and OpenID Connect. Of the files
-// in $KUBECONFIG, those that do not exist are left out. If there are no such files, it returns nil;
-// files with nothing in them are an error.
+// LoginWithKubeconfig is a login handler that returns the current context of the files in $KUBECONFIG or, without the
+// variable, of ~/.kube/config. It supports credential plugins and OpenID Connect. It skips files in $KUBECONFIG that do
+// not exist, and returns nil if no file exists. Empty files are an error.
 func LoginWithKubeconfig(context.Context, *Activity) (*ConnectionInfo, error) {
 	return readKubeconfig("", "")
 }
@@ -107,8 +105,8 @@ func readKubeconfig(path, contextName string) (*ConnectionInfo, error) {
 	return &ConnectionInfo{Config: config, DefaultNamespace: raw.Contexts[named].Namespace, Priority: kubeconfigPriority}, nil
 }
 
-// useAccessToken uses the last token of an authentication provider that needs a program of its
-// vendor. Other tools may renew the token in the file.
+// useAccessToken uses the stored token of an authentication provider that needs a vendor's program. Other tools may renew
+// the token in the file.
 func useAccessToken(config *rest.Config) {
 	provider := config.AuthProvider
 	if provider == nil || provider.Name == "oidc" || provider.Config["access-token"] == "" {
@@ -154,8 +152,8 @@ func noCluster() error {
 		"correct KUBECONFIG, or use --kubeconfig", absent)
 }
 
-// logins returns the login handlers: those of the registry, unless the command line names a
-// cluster, or the default one if there are none.
+// logins returns the login handlers. If the command line names a cluster, they are replaced by a login to this cluster.
+// Without login handlers, it returns the default login handler.
 func (o *Operator) logins() []*handlers.Handler {
 	id, login := "login_with_kubeconfig", func(context.Context, *Activity) (*ConnectionInfo, error) {
 		return readKubeconfig(o.kubeconfig, o.context)
@@ -166,7 +164,7 @@ func (o *Operator) logins() []*handlers.Handler {
 		}
 		id, login = "login", defaultLogin
 	}
-	succeeded := false // once a file was read, an error to read it again is temporary
+	succeeded := false // after the files were read once, an error of reading them again is temporary
 	fn := func(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
 		info, err := login(ctx, a)
 		if err != nil && !succeeded {
@@ -197,7 +195,7 @@ func (o *Operator) warnOfUncalledLogins(logger *slog.Logger) {
 	}
 }
 
-// defaultLogin uses one of the two sources. It does not mix them, because they may be different
+// defaultLogin uses the service account or the kubeconfig. It does not combine both, because they may belong to different
 // clusters.
 func defaultLogin(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
 	info, err := LoginWithServiceAccount(ctx, a)

@@ -36,16 +36,16 @@ func Main(register func(*Registry)) {
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr, register))
 }
 
-// guardVariable makes the program stop when its standard input ends, which it does when the
-// parent process ends for any reason.
+// guardVariable makes the program stop when its standard input ends. The input ends when the parent process ends, for
+// any reason.
 const guardVariable = "KOPF_STDIN_GUARD"
 
-// handOverVariable makes the program leave its record in the peering to its next process, which has the same
-// identity: "kopf dev" restarts it after every save, and removes the record in the end.
+// handOverVariable makes the program keep its peering record when it exits, because "kopf dev" restarts the program after
+// every save, with the same identity. "kopf dev" removes the record at the end of the session.
 const handOverVariable = "KOPF_PEERING_HANDOVER"
 
-// privateVariable makes an operator in development silent about peering that is missing: in a cluster that "kopf dev"
-// provides, there is usually no deployed operator to pause.
+// privateVariable suppresses the warnings about missing peering objects in development. A cluster that "kopf dev" provides
+// usually has no deployed operator to pause.
 const privateVariable = "KOPF_PRIVATE_CLUSTER"
 
 // errStdinClosed is the cause of a stop by the guard.
@@ -65,13 +65,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, register func
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// After the first signal, the next one is not caught and ends the process.
+	// The program catches only the first signal. The second signal ends the process.
 	context.AfterFunc(ctx, stop)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if os.Getenv(guardVariable) != "" {
 		go func() {
-			_, _ = io.Copy(io.Discard, stdin) // an error is an end as well
+			_, _ = io.Copy(io.Discard, stdin) // an error counts as the end of the input
 			cancel(errStdinClosed)
 		}()
 	}
@@ -98,7 +98,8 @@ func registerAll(register func(*Registry), r *Registry) (err error) {
 	return nil
 }
 
-// operate runs the operator until it ends, or removes it. The function ended is called before the process is killed.
+// operate runs the operator until it ends; with the argument "uninstall", it removes the operator's leftovers instead.
+// Before the process is killed, it calls ended.
 func (f *mainFlags) operate(ctx context.Context, stdout, stderr io.Writer, register func(*Registry), ended func()) error {
 	logger := slog.New(f.logHandler(stderr))
 	slog.SetDefault(logger)
@@ -139,12 +140,12 @@ func (f *mainFlags) operate(ctx context.Context, stdout, stderr io.Writer, regis
 	return operator.Run(ctx)
 }
 
-// peeringSettings returns the settings of peering that the flags ask for.
+// peeringSettings returns the peering settings with the values of the flags.
 func (f *mainFlags) peeringSettings() PeeringSettings {
 	return PeeringSettings{Name: f.peering, Mandatory: f.peering != "", Priority: f.priority, Standalone: f.standalone}
 }
 
-// logHandler returns the log handler that the flags ask for.
+// logHandler returns the log handler for the flags.
 func (f *mainFlags) logHandler(w io.Writer) slog.Handler {
 	if f.logFormat == "none" {
 		return slog.DiscardHandler

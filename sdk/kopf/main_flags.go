@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
 )
 
-// mainFlags are the command line of an operator.
+// mainFlags are the flags of an operator's command line.
 type mainFlags struct {
 	name string // program name, for messages
 
@@ -140,8 +140,8 @@ func parseFlags(name string, args []string) (*mainFlags, error) {
 	return f, nil
 }
 
-// checkScaling rejects flags of several replicas that contradict each other, or are incomplete although startup
-// handlers could set the rest.
+// checkScaling returns an error for scaling flags that contradict each other or are incomplete. Flags count as incomplete
+// even if startup handlers could set the missing values.
 func (f *mainFlags) checkScaling(shards, shardKey bool) error {
 	s := &f.scaling
 	if _, err := labels.Parse(s.LabelSelector); err != nil {

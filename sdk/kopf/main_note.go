@@ -10,28 +10,28 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// The environment of a program that "kopf dev" or "kopf run" has started.
+// Environment variables of a program that "kopf dev" or "kopf run" started.
 const (
-	// noteVariable names the file in which the program notes that it runs, and later that it ended. Without the
-	// second note, the program crashed or called os.Exit, and "kopf run" reports that.
+	// noteVariable is the path of the file in which the program records its start and its end. If the record of the end is
+	// missing, "kopf run" reports that the program crashed or called os.Exit.
 	noteVariable = "KOPF_EXIT_NOTE"
 
-	// wayInVariable is set if the parent process can expose webhooks. A program with admission handlers notes that it
-	// needs the exposure and exits; the parent starts it again with the webhook flags.
+	// wayInVariable is set if the parent process can open a tunnel for webhooks. A program with admission handlers requests
+	// the tunnel in the file and exits; the parent process starts it again with the webhook flags.
 	wayInVariable = "KOPF_WAY_IN"
 )
 
-// errWayInWanted is the error of a program that asks for a tunnel. Its parent knows, and says nothing.
+// errWayInWanted is the error of a program that exits to request a tunnel. The parent process does not report it.
 var errWayInWanted = errors.New("the admission handlers need a tunnel")
 
-// exitNote is the file in which the program notes its state. The zero value notes nothing.
+// exitNote is the file in which the program records its state. The zero value records nothing.
 type exitNote struct {
 	path   string
 	stderr io.Writer
 	last   string
 }
 
-// noteRunning makes the note.
+// noteRunning records that the program runs.
 func noteRunning(stderr io.Writer) *exitNote {
 	n := &exitNote{path: os.Getenv(noteVariable), stderr: stderr}
 	n.write("running")
@@ -39,14 +39,14 @@ func noteRunning(stderr io.Writer) *exitNote {
 	return n
 }
 
-// ended notes the end. It may be called again.
+// ended records the end of the program. It can be called several times.
 func (n *exitNote) ended() {
 	if n.last == "running" {
 		n.write("ended")
 	}
 }
 
-// wantsWayIn notes that the program ends since it needs a tunnel.
+// wantsWayIn records that the program exits because it needs a tunnel.
 func (n *exitNote) wantsWayIn() { n.write("wants a way in") }
 
 func (n *exitNote) write(state string) {
@@ -59,7 +59,7 @@ func (n *exitNote) write(state string) {
 	}
 }
 
-// wantsWayIn reports whether the program has to ask its parent for a tunnel.
+// wantsWayIn reports whether the program must request a tunnel from its parent process.
 func (f *mainFlags) wantsWayIn(r *handlers.Registry) bool {
 	return os.Getenv(wayInVariable) != "" && f.admission.server == nil && slices.ContainsFunc(r.All(), func(h *handlers.Handler) bool {
 		return h.Family == handlers.Validate || h.Family == handlers.Mutate

@@ -19,7 +19,7 @@ import (
 // uninstallCommand is the first argument that makes the program remove the operator's leftovers from the cluster.
 const uninstallCommand = "uninstall"
 
-// uninstallFlags are the flags of that besides those of the operator.
+// uninstallFlags are the additional flags of "uninstall".
 type uninstallFlags struct {
 	dryRun      bool
 	finalizer   string
@@ -27,8 +27,8 @@ type uninstallFlags struct {
 	stopTimeout time.Duration
 }
 
-// add adds the flags, and hides those of the operator that have no meaning here. They are accepted, so that the flags
-// of the Deployment can be given as they are.
+// add adds the flags, and hides operator flags that have no effect on "uninstall". They are still accepted, so that users
+// can pass the flags of the Deployment.
 func (f *uninstallFlags) add(set *pflag.FlagSet) {
 	for _, name := range []string{
 		"watch-label-selector", "priority", "dev", "identity", "log-prefix", "no-log-prefix", "log-refkey", "inspect", "liveness", "no-scanning",

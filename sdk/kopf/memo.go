@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// Memo holds values in memory, one of each type; see [MemoOf]. Each object has its own, shared by
-// its handlers, filters and indexing functions for as long as the object exists and the operator
-// runs. An object that is created again under the same name has a new one. Activities have the
-// operator's: see [Operator].Memo.
+// Memo holds values in memory, one of each type; see [MemoOf]. Each object has its own memo, which its handlers, filters
+// and indexing functions share for as long as the object exists and the operator runs. An object that is created again
+// under the same name has a new memo. Activities have the operator's memo: see [Operator].Memo.
 //
 // The zero value is an empty memo. It is safe for concurrent use, and must not be copied after
 // its first use. See [Memos].
@@ -24,9 +23,9 @@ type Memo struct {
 // child returns an empty memo that inherits values from m.
 func (m *Memo) child() *Memo { return &Memo{parent: m} }
 
-// MemoOf returns the memo's value of type M, the same one in every call. The first call for an object returns a zero
-// value, unless the operator's memo has an M: then the object gets that value, or a clone if *M has a method Clone()
-// *M.
+// MemoOf returns the memo's value of type M, the same value in every call. The first call for an object creates a zero
+// value. If the operator's memo has an M, the object inherits that value instead, or a clone of it if *M has a method
+// Clone() *M.
 //
 // The memo is safe for concurrent use, but its values need their own locks: the daemons, timers and other handlers of
 // an object run concurrently, and all objects share an inherited value without a Clone method. Clone must be safe for
@@ -54,8 +53,8 @@ func MemoOf[M any](m *Memo) *M {
 	return value
 }
 
-// SetMemo stores a value as the memo's value of type M, which [MemoOf] returns from then on, such as one that
-// the program has made before it runs the operator. A nil value removes it. A nil memo stores nothing.
+// SetMemo stores the memo's value of type M, which [MemoOf] returns from then on. For example, a program can store a
+// database client before it runs the operator. A nil value removes the memo's value. A nil memo stores nothing.
 //
 //	kopf.SetMemo(&operator.Memo, database)
 func SetMemo[M any](m *Memo, value *M) {

@@ -14,15 +14,15 @@ import (
 // Object is a Kubernetes object without a type: a read-only view of its JSON. A nil Object is
 // empty. The methods are safe for concurrent use, except [Object.UnmarshalJSON].
 //
-// It is convenient for a field or two. For more, declare a struct with the fields that you need,
-// and use it as the handler's type. Of an object of 2 MiB or more, which only admission reviews have,
-// each call of [Object.Get] and [Object.Decode] reads the JSON and decodes one field, to save memory.
+// It is convenient for one or two fields. For more fields, declare a struct and use it as the handler's type. If an object
+// has 2 MiB or more, which only happens in admission reviews, each call of [Object.Get] and [Object.Decode] reads the JSON
+// again and decodes only one field, to save memory.
 type Object struct {
-	wire *object.Object // the object from the cluster; nil for all others
-	raw  []byte         // the JSON if it is not in wire; nil if only the tree is known
+	wire *object.Object // object from the cluster; nil for other objects
+	raw  []byte         // JSON of an object without wire; nil if only the decoded tree is known
 
 	decode sync.Once
-	aside  bool // decode on another stack than the caller's
+	aside  bool // decode on a separate stack, not on the caller's stack
 	tree   map[string]any
 	err    error
 }
@@ -37,9 +37,9 @@ func objectOfTree(tree map[string]any) *Object {
 	return &Object{tree: tree}
 }
 
-// ObjectOf returns a view of any value that encodes as a JSON object: a typed API object, an
-// unstructured one, a map. Later changes of the value do not change the view. It returns an
-// error if the value does not encode, or encodes as anything but an object.
+// ObjectOf returns a view of any value that encodes as a JSON object, such as a typed API object, an unstructured object
+// or a map. Later changes of the value do not change the view. It returns an error if the value does not encode, or does
+// not encode as a JSON object.
 func ObjectOf(v any) (*Object, error) {
 	if o, ok := v.(*Object); ok {
 		return o, nil
@@ -81,9 +81,8 @@ func (o *Object) lookup(path Path) (any, error) {
 	return v, nil
 }
 
-// Decode decodes the value at a path into v, which stays as it is if the value is absent. It
-// returns a [PermanentError] with the path if the value does not fit, or if the path is
-// malformed.
+// Decode decodes the value at a path into v. An absent value leaves v unchanged. It returns a [PermanentError] with the
+// path if the value does not decode into v, or if the path is malformed.
 func (o *Object) Decode(path Path, v any) error {
 	if o == nil {
 		return nil
@@ -116,8 +115,7 @@ func (o *Object) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON replaces the contents of the object. Call it only on an Object that nothing else uses yet; it is not safe for
-// concurrent use.
+// UnmarshalJSON replaces the contents of the object. It is not safe for concurrent use: call it only on a new Object.
 func (o *Object) UnmarshalJSON(raw []byte) error {
 	var tree map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {
@@ -148,7 +146,7 @@ func (o *Object) contents() (map[string]any, error) {
 	return o.tree, o.err
 }
 
-// barrier returns the value that is no map among the parents of a field, and its path.
+// barrier returns the first parent of a field that is not a map, and its path.
 func (o *Object) barrier(where object.Path) (object.Path, any, error) {
 	if o == nil {
 		return nil, nil, nil

@@ -18,29 +18,28 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// Operator runs handlers as a part of a program; programs that do nothing else use [Main]. The
-// fields must not be changed while it runs. A program can have any number of operators, and
-// they can share a Registry. See [Embedding].
+// Operator runs handlers as a part of a program. Programs that only run an operator use [Main]. The fields must not be
+// changed while the operator runs. A program can have any number of operators, and they can share a Registry. See
+// [Embedding].
 //
 // [Embedding]: https://github.com/kopf-dev/kopf/blob/main/docs/embedding.md
 type Operator struct {
 	Registry *Registry
 	Settings Settings
 
-	// Namespaces are the names or patterns of the namespaces to serve, such as "myapp-*,!*-pr-*".
-	// An empty name is an error, and so are no names without AllNamespaces.
+	// Namespaces are the names or patterns of the namespaces to serve, such as "myapp-*,!*-pr-*". An empty name is an
+	// error. Either Namespaces or AllNamespaces is required.
 	Namespaces []string
 
-	// AllNamespaces serves the whole cluster. It excludes Namespaces. Defaults to false.
+	// AllNamespaces serves the whole cluster. It cannot be combined with Namespaces. Defaults to false.
 	AllNamespaces bool
 
-	// Config is the cluster to use, in place of login handlers. If it is nil and there are no login
-	// handlers, the operator uses the service account of its pod, or else $KUBECONFIG or
-	// ~/.kube/config.
+	// Config is the connection to the cluster, instead of login handlers. If it is nil and there are no login handlers, the
+	// operator uses the service account of its pod; outside of a pod, $KUBECONFIG or ~/.kube/config.
 	Config *rest.Config
 
-	// Identity is the name of the operator among its peers; it must be unique. Defaults to $POD_ID, or else to a
-	// name with the user, the host and the time of the start. See [PeeringSettings].
+	// Identity is the name of the operator among its peers; it must be unique. Defaults to $POD_ID or, without it, to a
+	// name with the user, the host and the start time. See [PeeringSettings].
 	Identity string
 
 	// Memo is the operator's memo, from which the memos of objects inherit. Fill it with [MemoOf]
@@ -51,32 +50,32 @@ type Operator struct {
 	// [github.com/kopf-dev/kopf/sdk/kopf/logging] has the formats of "kopf run".
 	Logger *slog.Logger
 
-	// OnReady is called once in each run when all objects are being watched and all indices are
-	// complete. It runs in its own goroutine. When the operator stops, Run waits for it for at most
-	// the exit timeout, then abandons it with a warning. May be nil.
+	// OnReady is called once in each run, when all objects are being watched and all indices are complete. It runs in its
+	// own goroutine. When the operator stops, Run waits for OnReady up to [QueueingSettings].ExitTimeout, then abandons it
+	// with a warning. May be nil.
 	OnReady func()
 
 	running             atomic.Bool
 	dev                 bool             // takes precedence over deployed operators
 	private             bool             // expect no deployed operator in development
 	keepPriority        bool             // keep the priority even in development
-	handOver            func() bool      // reports whether the next process takes over the peering record; may be nil
+	handOver            func() bool      // reports whether the next process of a session takes over the peering record; may be nil
 	traffic             bool             // log each request to the API server
 	exit                func()           // ends a process that does not end in time; nil in programs without [Main]
-	kubeconfig, context string           // replace the login handlers
-	admission           admissionFlags   // replace the settings
+	kubeconfig, context string           // path and context of a kubeconfig that replaces the login handlers; may be empty
+	admission           admissionFlags   // flags that replace admission settings
 	now                 func() time.Time // replaces the clock, for package kopftest
 	settled             func(Settings)   // receives the settings after the startup handlers, for package kopftest
 }
 
 // Run runs the operator until the context is cancelled or an error makes it impossible to continue. When the context
-// is cancelled, it waits for running handlers for at most [QueueingSettings].ExitTimeout, calls the cleanup handlers,
-// and returns nil. The context of cleanup handlers ends [ProcessSettings].ForcedExitTimeout after that of Run, and
-// Run abandons those that ignore it for longer than the ExitTimeout. Run ignores the signals of the system.
+// is cancelled, it waits for running handlers up to [QueueingSettings].ExitTimeout, calls the cleanup handlers, and returns
+// nil. The context of cleanup handlers ends [ProcessSettings].ForcedExitTimeout after the context of Run. Run abandons
+// cleanup handlers that ignore the end for longer than the ExitTimeout. Run does not handle signals of the system.
 //
-// For invalid handler registrations, the error wraps [ErrRegistration] and names all of them. If the cluster accepts
-// no credentials, the error wraps [ErrLogin]; if the cluster cannot reach the admission handlers, [ErrNoWayIn]. It
-// also wraps errors of the network, of the API server, and of startup and cleanup handlers that failed permanently.
+// If handler registrations are invalid, the error wraps [ErrRegistration] and lists all of them. If the cluster accepts no
+// credentials, the error wraps [ErrLogin]. If the cluster cannot reach the admission handlers, it wraps [ErrNoWayIn]. Run
+// also returns errors of the network, of the API server, and of startup and cleanup handlers that failed permanently.
 //
 // An operator can be run again, with the same memo, after Run has returned.
 func (o *Operator) Run(ctx context.Context) error {
@@ -102,7 +101,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	return engine.Run(kube.WithConfigFunc(ctx, func() *rest.Config { return logins.RESTConfig() }), config)
 }
 
-// settings returns the settings at the beginning of a run.
+// settings returns the settings at the start of a run.
 func (o *Operator) settings() Settings {
 	s := o.Settings
 	if prefix := o.Registry.Prefix; prefix != "" {
@@ -153,11 +152,12 @@ func (o *Operator) identity() string {
 	return peering.NewIdentity() // may ask for the name of the host
 }
 
-// devLifetime is how long others wait for a sign of life of an operator in development.
+// devLifetime is the lifetime of a peering record in development.
 const devLifetime = 10 * time.Second
 
-// inDevelopment returns the settings with the changes for an operator in development, whatever its startup
-// handlers have set: the priority of the deployed operator.
+// inDevelopment returns the settings for an operator in development: a lifetime of at most devLifetime and, unless a flag
+// sets the priority, a priority of at least [peering.DevPriority]. It applies after the startup handlers, because they set
+// the priority of the deployed operator.
 func (o *Operator) inDevelopment(s Settings) Settings {
 	if !o.dev {
 		return s
@@ -169,10 +169,10 @@ func (o *Operator) inDevelopment(s Settings) Settings {
 	return s
 }
 
-// errRunning refuses a second run at the same time.
+// errRunning is the error of a second concurrent run.
 var errRunning = errors.New("run operator: it is running already; to run several at a time, create another Operator")
 
-// check returns the errors that are known before the operator does anything.
+// check returns the errors in the operator's fields and registry, before it connects to the cluster.
 func (o *Operator) check() error {
 	if o.Registry == nil {
 		return fmt.Errorf("%w: the Registry is not set; make one and register handlers in it", ErrRegistration)
@@ -192,8 +192,8 @@ func (o *Operator) check() error {
 	return checkNamespaces(o.Namespaces)
 }
 
-// checkNamespaces rejects empty names, which the API server takes for all namespaces. They are
-// usually variables without a value.
+// checkNamespaces returns an error for an empty name, which the API server interprets as all namespaces. Usually, it comes
+// from a variable without a value.
 func checkNamespaces(patterns []string) error {
 	for _, pattern := range patterns {
 		if strings.TrimSpace(pattern) == "" {
@@ -203,13 +203,12 @@ func checkNamespaces(patterns []string) error {
 	return nil
 }
 
-// RESTConfig returns a copy of the operator's configuration for any Kubernetes client. It follows
-// the operator's logins: create the client once and keep it; its requests continue when
-// credentials are renewed. The credentials are in the configuration's transport rather than in
+// RESTConfig returns a copy of the operator's configuration for any Kubernetes client. The client uses the operator's
+// current credentials: create it once and keep it. The credentials are in the configuration's transport rather than in
 // its fields, unless they come from [Operator].Config. See [Other clients].
 //
-// The context must be that of a handler; any other context causes a panic. In a startup handler,
-// the first request of a client triggers the login.
+// The context must be the context of a handler, or derived from it; any other context causes a panic. In a startup
+// handler, the first request of a client triggers the login.
 //
 // [Other clients]: https://github.com/kopf-dev/kopf/blob/main/docs/activities.md#other-clients
 func RESTConfig(ctx context.Context) *rest.Config {

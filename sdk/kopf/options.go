@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// Each family of handlers has its own type of option, and the type of an option determines its
-// families: [Attempts] of an event handler do not compile.
+// Each family of handlers has its own option type. An option implements the types of its families, so that [Attempts] for
+// an event handler does not compile.
 type (
 	// CreateOption is an option of [OnCreate].
 	CreateOption interface{ create(*config) }
@@ -53,8 +53,8 @@ type FilterOption interface {
 	AdmissionOption
 }
 
-// RetryOption is an option of the handlers that are retried. Not retried are [OnEvent], whose errors are only logged, and
-// [OnValidate] and [OnMutate], because the API server waits for their answer. See [Limits].
+// RetryOption is an option of handlers that are retried: all except [OnEvent], whose errors are only logged, and
+// [OnValidate] and [OnMutate], because the API server waits for their response. See [Limits].
 //
 // [Limits]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#limits
 type RetryOption interface {
@@ -68,8 +68,8 @@ type RetryOption interface {
 	IndexOption
 }
 
-// Option is an option of all handlers. Except filters that add up ([Labels], [Annotations], [When]), an option
-// that is given twice is a registration error.
+// Option is an option of all handlers. An option that is given twice is a registration error, except [Labels],
+// [Annotations] and [When], which are combined.
 type Option interface {
 	FilterOption
 	RetryOption
@@ -81,10 +81,9 @@ type BackgroundOption interface {
 	TimerOption
 }
 
-// ID sets the handler's id, under which its progress and its result are stored. The field, if
-// there is one, is appended: "resize/spec.size". Defaults to the name of the function or method.
-// A function literal has no lasting name and requires an ID. An empty ID is a registration
-// error. See [Ids].
+// ID sets the handler's id, under which its progress and its result are stored. For a handler with a field, the operator
+// appends the field: "resize/spec.size". Defaults to the name of the function or method. A function literal has no stable
+// name and requires an ID. An empty ID is a registration error. See [Ids].
 //
 // [Ids]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#ids
 func ID(id string) Option {
@@ -99,8 +98,8 @@ func ID(id string) Option {
 // Param sets the Param of the handler's requests, to distinguish several registrations of one function.
 func Param(value any) Option { return once("Param", func(c *config) { c.Param = value }) }
 
-// ErrorsMode decides what follows an error that is neither temporary nor permanent, or a panic.
-// It is an option of its own. See [Other errors].
+// ErrorsMode decides what follows a panic, or an error that is neither temporary nor permanent. An ErrorsMode is an
+// option. See [Other errors].
 //
 // [Other errors]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#other-errors
 type ErrorsMode int
@@ -113,7 +112,7 @@ const (
 )
 
 // Attempts limits the number of calls of a handler for one change, including the first one,
-// across restarts: Attempts(1) never retries. After the last call, the handler has failed permanently, with
+// across restarts: Attempts(1) never retries. After the last failed call, the handler has failed permanently, with
 // [ErrAttempts]. Defaults to no limit. Less than 1 is a registration error.
 func Attempts(n int) RetryOption {
 	return once("Attempts", func(c *config) {
@@ -124,17 +123,17 @@ func Attempts(n int) RetryOption {
 	})
 }
 
-// RetryDelay sets the delay before a retry whose error names none. The delay does not grow with the attempts; 0 retries
-// at once. Defaults to [ExecutionSettings].DefaultRetryDelay, 60s. In all options, a negative duration is a registration
-// error, and so is one between 0 and a millisecond, because its unit was forgotten.
+// RetryDelay sets the delay before a retry after an error without a delay. The delay does not grow with the attempts; 0
+// retries at once. Defaults to [ExecutionSettings].DefaultRetryDelay, 60s. In all options, a negative duration is a
+// registration error, and so is a duration between 0 and a millisecond, because its unit is missing.
 func RetryDelay(d time.Duration) RetryOption {
 	return once("RetryDelay", func(c *config) { c.Backoff = c.duration("RetryDelay", d) })
 }
 
 // AttemptTimeout limits the time of each call of the handler: it cancels the context of the call, with
-// [ErrAttemptTimeout] as the cause. An error that the handler then returns wraps [ErrAttemptTimeout], and is retried as
-// any other error. A call that ignores its context is not interrupted. Defaults to no limit. Zero is a registration
-// error.
+// [ErrAttemptTimeout] as the cause. If the handler then returns an error, the error wraps [ErrAttemptTimeout], and the
+// handler is retried as after other errors. A call that ignores its context is not interrupted. Defaults to no limit. Zero
+// is a registration error.
 func AttemptTimeout(d time.Duration) RetryOption {
 	return once("AttemptTimeout", func(c *config) {
 		c.Handler.AttemptTimeout = c.duration("AttemptTimeout", d)
@@ -144,11 +143,11 @@ func AttemptTimeout(d time.Duration) RetryOption {
 	})
 }
 
-// TotalTimeout limits the time of all attempts together, with the delays between them: the time since the operator detected the cause that the handler is called for, as in Kopf for
-// Python: the waiting before the first attempt counts too, such as for other handlers or during a restart of the
-// operator. For daemons, timers and activities, it limits the time since the first attempt. It also cancels the
-// context of a running handler. If the next attempt would start too late, the handler
-// has failed permanently, with [ErrTimeout]. Defaults to no limit.
+// TotalTimeout limits the time of all attempts together, with the delays between them. As in Kopf for Python, the time
+// starts when the operator detects the cause that the handler is called for, so waiting for other handlers or for a restart
+// of the operator counts. For daemons, timers and activities, the time starts with the first attempt. When the time is
+// over, the context of a running handler is cancelled. If the next attempt would start too late, the handler has failed
+// permanently, with [ErrTimeout]. Defaults to no limit.
 func TotalTimeout(d time.Duration) RetryOption {
 	return once("TotalTimeout", func(c *config) { c.Timeout = c.duration("TotalTimeout", d) })
 }
@@ -169,25 +168,25 @@ func Reasons(reasons ...Reason) FieldOption {
 	})
 }
 
-// WithoutFinalizer makes a deletion handler that deletions do not wait for: the operator does not add its finalizer to
-// objects for it, so the object may vanish before the handler is called. See [Handlers].
+// WithoutFinalizer makes a deletion handler optional: the operator adds no finalizer for the handler, so the object may be
+// removed from the cluster before the handler is called. See [Handlers].
 //
 // [Handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md
 func WithoutFinalizer() DeleteOption {
 	return once("WithoutFinalizer", func(c *config) { c.Optional = true })
 }
 
-// KeepOnFailure keeps an object whose deletion handler has failed permanently: the finalizer stays, and the
-// object shows as failed until the handler succeeds at a retry, or a person removes the finalizer. By default,
-// the operator releases the object, as Kopf for Python does. It cannot be combined with [WithoutFinalizer]. See [Deletions].
+// KeepOnFailure keeps an object whose deletion handler has failed permanently: the finalizer stays, and the object is shown
+// as failed until the handler succeeds in a requested retry, or a person removes the finalizer. By default, the operator
+// releases the object, as Kopf for Python does. KeepOnFailure cannot be combined with [WithoutFinalizer]. See [Deletions].
 //
 // [Deletions]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#deletions-that-fail
 func KeepOnFailure() DeleteOption {
 	return once("KeepOnFailure", func(c *config) { c.KeepOnFailure = true })
 }
 
-// IncludeDeleting resumes objects that are being deleted, too; by default, they are not resumed. See
-// [Resuming].
+// IncludeDeleting makes a resume handler apply to objects that are being deleted, too. By default, these are not resumed.
+// See [Resuming].
 //
 // [Resuming]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#resuming
 func IncludeDeleting() ResumeOption {
@@ -209,15 +208,15 @@ func Interval(d time.Duration) TimerOption {
 // late are skipped.
 func FixedRate() TimerOption { return once("FixedRate", func(c *config) { c.Handler.Sharp = true }) }
 
-// Idle makes the timer tick only when the object's essence has not changed for d; the object's
-// appearance counts as a change. Without an [Interval], the timer ticks once in each idle
-// period. Defaults to ticks at any time.
+// Idle makes the timer tick only when the object's essence has not changed for d. When the operator sees the object for
+// the first time, this counts as a change. Without an [Interval], the timer ticks once in each idle period. Defaults to
+// ticks at any time.
 func Idle(d time.Duration) TimerOption {
 	return once("Idle", func(c *config) { c.Handler.Idle = c.duration("Idle", d) })
 }
 
-// InitialDelay delays the start of a daemon or the first tick of a timer, from the moment when
-// the object first matches, once for each object in each run of the operator. Defaults to 0.
+// InitialDelay delays the start of a daemon or the first tick of a timer, once for each object in each run of the operator.
+// The delay starts when the object matches the filters for the first time. Defaults to 0.
 func InitialDelay(d time.Duration) BackgroundOption {
 	return once("InitialDelay", func(c *config) { c.Handler.InitialDelay = c.duration("InitialDelay", d) })
 }
@@ -225,8 +224,7 @@ func InitialDelay(d time.Duration) BackgroundOption {
 // Cancellation is an option of [Daemon]: it decides how the operator ends a daemon that must finish. The zero value
 // of each field means its default; a negative duration is a registration error.
 type Cancellation struct {
-	// Backoff is the time from asking a daemon to finish until its context is cancelled. Defaults to none: the
-	// context is cancelled at once.
+	// Backoff is the time from asking a daemon to finish until its context is cancelled. Defaults to 0.
 	Backoff time.Duration
 
 	// Timeout is the time from cancelling a daemon's context until the operator abandons the daemon and releases the
@@ -266,7 +264,7 @@ func (c *config) fail(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Sprintf(format, args...))
 }
 
-// duration rejects durations without a unit.
+// duration adds a registration error for a negative duration, and for a duration without a unit.
 func (c *config) duration(name string, d time.Duration) *time.Duration {
 	switch {
 	case d < 0:
@@ -285,11 +283,10 @@ func applyAll[O any](opts []O, apply func(O, *config)) *config {
 	return c
 }
 
-// option implements the interfaces of all options; the result type of a constructor narrows it.
+// option implements the interfaces of all option types. The result type of a constructor restricts it to some families.
 type option func(*config)
 
-// once returns an option that is a registration error if it is given twice: one of the two would
-// be without effect.
+// once returns an option that is a registration error if it is given twice, because one of the two would have no effect.
 func once(name string, apply func(*config)) option {
 	return func(c *config) {
 		c.giveOnce(name)

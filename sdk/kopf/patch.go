@@ -10,29 +10,29 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Patch collects changes of one object. The operator sends them after the handler, together with its own, in as few
-// requests as possible. Set and Remove make a merge patch: maps are merged, anything else is replaced. It is safe for
-// concurrent use. A nil Patch, as in a request constructed in a test, discards all changes. See [Patches].
+// Patch collects changes of one object. The operator sends them after the handler returned, together with its own changes,
+// in as few requests as possible. Set and Remove create a merge patch, which merges maps and replaces other values. A Patch
+// is safe for concurrent use. A nil Patch, as in a request constructed in a test, discards all changes. See [Patches].
 //
 // [Patches]: https://github.com/kopf-dev/kopf/blob/main/docs/results-and-patches.md#patches
 type Patch struct {
 	patch *patch.Patch
 	body  *Object
-	live  func() *Object // the daemon's newest object, instead of body; nil outside of daemons
+	live  func() *Object // returns the newest object of a daemon, which replaces body; nil outside of daemons
 }
 
-// newPatch returns an empty patch of an object, from which [Edit] starts; nil stands for an empty one.
+// newPatch returns an empty patch of an object, which [Edit] copies. A nil object counts as an empty object.
 func newPatch(body *Object) *Patch { return &Patch{patch: patch.NewPatch(), body: body} }
 
 // Set sets the value at a path to anything that encodes as JSON. It panics if the value does not encode, if the path
-// is malformed, and if the path leads into a list or any other value that is no map: set such a value as a whole, or
-// use [Transform]. In a handler, a panic is treated as an error.
+// is malformed, and if the path leads into a list or another value that is not a map. Set such a value as a whole, or use
+// [Transform]. In a handler, a panic counts as an error.
 func (p *Patch) Set(path Path, value any) {
 	plain, err := object.Normalize(value)
 	if err != nil {
 		panic(fmt.Sprintf("kopf.Patch.Set(%q): %v", path, err))
 	}
-	p.set("Set", path, object.Clone(plain)) // more is set inside of it: the value stays the caller's
+	p.set("Set", path, object.Clone(plain)) // a copy, because later calls can change the value inside of the patch
 }
 
 // Remove removes the value at a path, if it is present. It panics as [Patch.Set] does.
@@ -80,9 +80,9 @@ func (p *Patch) accepts(where object.Path, value any) error {
 	return fmt.Errorf("%s is %s, which has no fields to set; set %s as a whole, or use Transform", at, jsonType(found), at)
 }
 
-// barrier returns the value that is no map among the parents of a field, after the earlier changes.
+// barrier returns the first parent of a field that is not a map, after the earlier changes of the patch.
 func (p *Patch) barrier(where object.Path) (object.Path, any, error) {
-	maps := 0 // number of leading parents that are maps in the patch, where they replace the object's values
+	maps := 0 // number of outer parents that are maps in the patch; they replace the object's values
 	for ; maps < len(where)-1; maps++ {
 		at := where[:maps+1]
 		changed, ok := p.patch.Lookup(at)
@@ -123,8 +123,8 @@ func jsonType(value any) string {
 	}
 }
 
-// MarshalJSON returns the changes so far as a merge patch, for logs. It does not include those of
-// [Transform], which depend on the object at the time when they are sent.
+// MarshalJSON returns the changes so far as a merge patch, for logs. It does not include changes of [Transform], because
+// they depend on the object at the time when they are sent.
 func (p *Patch) MarshalJSON() ([]byte, error) {
 	if p == nil {
 		return []byte("{}"), nil
@@ -132,10 +132,9 @@ func (p *Patch) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.patch.Tree())
 }
 
-// Edit adds the changes that f makes to a copy of the object. The copy includes the earlier
-// changes of the patch; for a daemon, it is the newest version. Fields that T does not have stay
-// as they are; a list is replaced as a whole. It panics if the object does not decode into T. If
-// p is nil, f gets a zero value.
+// Edit calls f with a copy of the object, and adds the changes that f makes to the patch. The copy includes the earlier
+// changes of the patch; for a daemon, it is the newest version. Fields that T does not have stay unchanged. A changed list
+// is replaced as a whole. Edit panics if the object does not decode into T. If p is nil, f gets a zero value.
 //
 //	kopf.Edit(c.Patch, func(claim *Claim) { claim.Status.Phase = "Bound" })
 func Edit[T any](p *Patch, f func(*T)) {
@@ -150,7 +149,7 @@ func Edit[T any](p *Patch, f func(*T)) {
 	p.patch.Merge(changes)
 }
 
-// base returns the object that the changes are made to.
+// base returns the object to which the patch applies.
 func (p *Patch) base() (map[string]any, error) {
 	if p.live != nil {
 		return p.live().contents()
@@ -193,12 +192,11 @@ func changesBy[T any](obj map[string]any, f func(*T)) (map[string]any, error) {
 	return patch.Between(from, to), nil
 }
 
-// Transform adds changes that depend on the object at the time when the patch is sent, such as
-// adding to a list that others write too. They are sent as a JSON patch that applies to one
-// version of the object only; after a conflict, f is called again for the newer version. So f
-// must have no effects but the changes. Fields that T does not have stay as they are, except
-// inside lists, which are replaced as a whole. An object that does not decode into T is an
-// error when the patch is sent. If p is nil, f gets a zero value.
+// Transform adds changes that depend on the object at the time when the patch is sent, such as adding to a list that other
+// clients also write. The operator sends the changes as a JSON patch that applies only to one version of the object. After
+// a conflict, it calls f again with the newer version, so f must have no other effects. Fields that T does not have stay
+// unchanged, except inside lists, which are replaced as a whole. If the object does not decode into T, sending the patch
+// fails. If p is nil, f gets a zero value.
 //
 //	kopf.Transform(c.Patch, func(claim *Claim) { claim.Spec.Users = append(claim.Spec.Users, c.Name) })
 func Transform[T any](p *Patch, f func(*T)) {

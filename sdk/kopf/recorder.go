@@ -9,17 +9,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// Recorder posts Kubernetes events, which "kubectl describe" shows. They are posted in the background, as
-// [PostingSettings] allow. Repeated events are counted instead of repeated; if there are too many, some are dropped,
-// which is logged. No events are posted about events. A nil Recorder, as in a request constructed in a test, posts
-// nothing. It is safe for concurrent use. See [Kubernetes events].
+// Recorder posts Kubernetes events, which "kubectl describe" shows. It posts them in the background, according to
+// [PostingSettings]. For a repeated event, it increments the count of the posted event. If there are too many events, it
+// drops some and logs a warning. It posts no events about events. A nil Recorder, as in a request constructed in a test,
+// posts nothing. It is safe for concurrent use. See [Kubernetes events].
 //
 // The reason of an event is one word. Messages are shortened to 1,024 bytes.
 //
 // [Kubernetes events]: https://github.com/kopf-dev/kopf/blob/main/docs/events.md
 type Recorder struct{ poster testhooks.Poster }
 
-// Kubernetes knows the types Normal and Warning only; Kopf for Python posts Error too.
+// typeError is the type of error events in Kopf for Python. Kubernetes itself defines only Normal and Warning.
 const typeError = "Error"
 
 // Info posts an event of type Normal.
@@ -32,8 +32,7 @@ func (rec *Recorder) Warn(reason, message string) {
 	rec.record(slog.LevelWarn, observe.Warning, reason, message)
 }
 
-// Error posts an event of type Error with the error's message. The operator posts the errors that
-// handlers return by itself.
+// Error posts an event of type Error with the error's message. The operator itself posts the errors that handlers return.
 func (rec *Recorder) Error(reason string, err error) {
 	rec.record(slog.LevelError, typeError, reason, message(err))
 }
@@ -51,8 +50,9 @@ func (rec *Recorder) record(level slog.Level, eventType, reason, message string)
 	}
 }
 
-// For returns a recorder of events about other objects. Each of them is an *[Object], a map[string]any, an
-// *unstructured.Unstructured, a pointer to a typed API object, or a slice of the last three. It returns an error for anything else.
+// For returns a recorder of events about other objects. An object is an *[Object], a map[string]any, an
+// *unstructured.Unstructured, a pointer to a typed API object, or a slice of the last three. For other values, it returns
+// an error.
 func (rec *Recorder) For(objs ...any) (*Recorder, error) {
 	refs, err := refsOf(objs)
 	if err != nil {
@@ -86,7 +86,7 @@ func refsOf(objs []any) ([]observe.ObjectReference, error) {
 	return refs, nil
 }
 
-// recorderOf returns the recorder of a call; nil if nothing is posted.
+// recorderOf returns the recorder of a call; nil if the operator posts no events for the call.
 func recorderOf(eng any) *Recorder {
 	rec, _ := eng.(*observe.Recorder)
 	if rec == nil {

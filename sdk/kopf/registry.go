@@ -18,8 +18,8 @@ import (
 // and must not be changed while an operator runs it.
 type Registry struct {
 	// Prefix is the prefix of all annotations that the operator keeps on objects, such as "claims.example.com". The
-	// finalizer is then the prefix with "/finalizer". Operators that handle the same objects need different ones, and
-	// an operator with another prefix than before takes all objects for new. The finalizer and the storages of
+	// finalizer is then the prefix with "/finalizer". Operators that handle the same objects need different prefixes. If
+	// the prefix of an operator changes, the operator regards all objects as new. The finalizer and the storages of
 	// [PersistenceSettings] take precedence. Defaults to "kopf.zalando.org".
 	Prefix string
 
@@ -32,16 +32,16 @@ type Registry struct {
 // errors does not start.
 func (r *Registry) Err() error { return errors.Join(r.errs...) }
 
-// registration describes a handler for the messages about clashes with other handlers.
+// registration describes a handler in errors about conflicts with other handlers.
 type registration struct {
-	ID       string   // id with the field, if there is one: "resize/spec.size"
+	ID       string   // id of the handler, with its field if it has one: "resize/spec.size"
 	Kind     string   // "create", "field", "event", ...
 	Selector Selector // empty for activities
 	Source   string   // folder/file:line of the registration
 }
 
-// add registers a handler and returns its id. Only the functions that users call may call it:
-// their callers are the sources of the registrations.
+// add registers a handler and returns its id. Only public functions may call it directly, because it reports the caller of
+// its caller as the source of the registration.
 func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller, c *config) (id string) {
 	_, file, line, _ := runtime.Caller(2)
 	c.bind(call.request)
@@ -95,7 +95,7 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	return h.ID
 }
 
-// registrars are the names of the functions in error messages.
+// registrars are the names of the registering functions in error messages.
 var registrars = map[handlers.Family]string{
 	handlers.Create: "OnCreate",
 	handlers.Update: "OnUpdate",
@@ -118,7 +118,7 @@ var registrars = map[handlers.Family]string{
 
 var errNilHandler = errors.New("the handler is nil")
 
-// idOf returns the id that was given, or the name of the function.
+// idOf returns the id of the option ID or, without it, the name of the function.
 func (c *config) idOf(fn any) (string, error) {
 	if reflect.ValueOf(fn).IsNil() {
 		return "", errNilHandler
@@ -133,8 +133,8 @@ func (c *config) idOf(fn any) (string, error) {
 	return "", fmt.Errorf("the handler is a function literal (%s) without a lasting name; add kopf.ID(\"...\") or use a named function", name)
 }
 
-// funcKey identifies a function, so that one function that matches twice is called once. A method
-// is the same for all values of its receiver; a literal is another in each evaluation.
+// funcKey identifies a function, so that a function with two matching registrations is called once. A method has the same
+// key for all receivers. A function literal has a different key each time it is evaluated.
 func funcKey(fn any) any {
 	v := reflect.ValueOf(fn)
 	if v.IsNil() {
@@ -145,12 +145,12 @@ func funcKey(fn any) any {
 	}
 	variable := reflect.New(v.Type())
 	variable.Elem().Set(v)
-	return *(*unsafe.Pointer)(variable.UnsafePointer()) // the closure, which holds the captured variables
+	return *(*unsafe.Pointer)(variable.UnsafePointer()) // the closure with the captured variables
 }
 
 var literal = regexp.MustCompile(`\.(func\d+|gowrap\d+|\d+|init\.\d+|glob\.)(\.|$)|-range\d+`)
 
-// idOf returns the name of a function or method, and false for a literal.
+// idOf returns the name of a function or method; false for a function literal.
 func idOf(name string) (string, bool) {
 	name = name[strings.LastIndex(name, "/")+1:] // the import path may have dots
 	_, name, _ = strings.Cut(name, ".")          // the package

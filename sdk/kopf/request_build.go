@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// requestOf makes the common part of all requests. The call is nil for filters.
+// requestOf returns the common part of all requests. The call is nil for filters.
 func requestOf(cause *handlers.Cause, call *handlers.Call) Request {
 	meta := metadataOf(cause)
 	r := Request{
@@ -105,12 +105,12 @@ func indexRequestOf[T any](cause *handlers.Cause, call *handlers.Call) (*IndexRe
 	}
 	var err error
 	if p.Object, err = decodeAs[T](p.Body); err != nil {
-		return nil, Temporaryf(-1, "%w", err) // the next version may decode
+		return nil, Temporaryf(-1, "%w", err) // a later version may decode
 	}
 	return p, nil
 }
 
-// attemptOf returns the attempt of a call. It is zero for a nil call: a request that is made to evaluate filters.
+// attemptOf returns the attempt of a call. It is zero for a nil call, which means that the request is for filters.
 func attemptOf(call *handlers.Call) Attempt {
 	if call == nil {
 		return Attempt{}
@@ -118,7 +118,7 @@ func attemptOf(call *handlers.Call) Attempt {
 	return Attempt{Retry: call.Retry, Started: call.Started, Runtime: call.Runtime}
 }
 
-// metadata is the part of an object's metadata that requests contain.
+// metadata is the part of an object's metadata that requests have.
 type metadata struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Request is the common part of all requests about an object. Handlers use it by name only in
-// [When]. See [Requests].
+// Request is the common part of all requests about an object. Only functions of [When] and [WhereWith] use it directly. See
+// [Requests].
 //
 // [Requests]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#what-is-in-a-request
 type Request struct {
@@ -19,8 +19,8 @@ type Request struct {
 	Labels          map[string]string // must not be modified
 	Annotations     map[string]string // must not be modified
 
-	// Body is the whole object as the API server sent it, without metadata.managedFields, whatever
-	// the handler's type is.
+	// Body is the whole object as the API server sent it, without metadata.managedFields. It does not depend on the
+	// handler's type.
 	Body *Object
 
 	// Patch collects changes of the object, which are sent after the handler.
@@ -40,8 +40,8 @@ type Request struct {
 	Param any
 }
 
-// Attempt is how often and for how long a handler was tried, across restarts of the operator. It
-// is part of the requests of all handlers that are retried. See [Limits].
+// Attempt counts the attempts of a handler and their time, across restarts of the operator. The requests of all handlers
+// that are retried contain it. See [Limits].
 //
 // [Limits]: https://github.com/kopf-dev/kopf/blob/main/docs/errors-and-retries.md#limits
 type Attempt struct {
@@ -57,29 +57,28 @@ type Change[T any] struct {
 
 	Reason Reason
 
-	// Object is the current object. It is the handler's own copy: to change the object in the
-	// cluster, use Patch. If it does not decode into T, the handler is not called and fails
-	// permanently, with an error that names the field.
+	// Object is a copy of the current object. To change the object in the cluster, use Patch. If it does not decode into T,
+	// the handler is not called and fails permanently, with an error that names the field.
 	Object *T
 
-	// Old is the object as it was last handled, without its status and system fields; nil if it was
-	// never handled. A field that does not decode into T stays zero, and a warning names its path.
+	// Old is the last-handled state of the object, without its status and system fields; nil if the object was never
+	// handled. A field that does not decode into T stays zero, and a warning names its path.
 	Old *T
 
-	// Diff leads from the last-handled state to the current one.
+	// Diff has the differences from the last-handled to the current state.
 	Diff Diff
 
-	// Result is stored in the status under the handler's id when the handler succeeds. It is anything
-	// that encodes as JSON. Nil stores nothing.
+	// Result is stored in the status under the handler's id when the handler succeeds. It can be any value that encodes as
+	// JSON. Nil stores nothing.
 	Result any
 
 	subs   *subHandlers
 	direct directSubHandlers // sub-handlers of a request constructed in a test
 }
 
-// FieldChange is the request of [OnField]; F is the type of the field. If the new value does not
-// decode into F, the handler is not called and fails permanently. If the old value does not, it
-// stays zero, and a warning is logged.
+// FieldChange is the request of [OnField]; F is the type of the field. If the new value does not decode into F, the handler
+// is not called and fails permanently. If the old value does not decode into F, Old stays zero, and the operator logs a
+// warning.
 type FieldChange[F any] struct {
 	Request
 	Attempt
@@ -99,11 +98,11 @@ type FieldChange[F any] struct {
 type Event[T any] struct {
 	Request
 
-	// Type is empty for objects of a listing: at the start, and after an interruption of the watch.
+	// Type is empty for an object in a list. Lists precede the watch, at the start and after an interruption.
 	Type watch.EventType
 
-	// Object is the object as the event has it. Of an object that was deleted during an interruption of
-	// the watch, only the type, name, namespace, UID and resourceVersion are known.
+	// Object is the version of the object in the event. If the object was deleted during an interruption of the watch, it
+	// only has the type, name, namespace, UID and resourceVersion.
 	Object *T
 }
 
@@ -124,7 +123,7 @@ type IndexRequest[T any] struct {
 	Object *T
 }
 
-// Reason is what happened to the object. See [Causes].
+// Reason is the kind of change for which a handler is called. See [Causes].
 //
 // [Causes]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#causes
 type Reason string

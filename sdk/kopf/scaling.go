@@ -10,35 +10,33 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/election"
 )
 
-// ScalingSettings configure operators that handle only some of the objects, and what several replicas of an
-// operator do. See [Scaling].
+// ScalingSettings divide the work between operators, or between replicas of an operator. See [Scaling].
 //
 // [Scaling]: https://github.com/kopf-dev/kopf/blob/main/docs/scaling.md
 type ScalingSettings struct {
-	// LabelSelector narrows the objects to those that the API server selects, such as "tier=gold". It applies to
-	// all resources but those that are only indexed. Defaults to all objects.
+	// LabelSelector restricts the operator to matching objects, such as "tier=gold". It does not apply to resources that
+	// are only indexed. Defaults to all objects.
 	LabelSelector string
 
-	// Shards is the number of shards into which the objects are divided among the replicas of the operator. All
-	// replicas must have the same number and the same ShardByNamespace. Resources that are only indexed are not divided. It needs
-	// LeaseName. Defaults to no shards: each replica handles all objects.
+	// Shards is the number of shards of the objects; the replicas of the operator divide the shards among themselves. All
+	// replicas must have the same number and the same ShardByNamespace. Resources that are only indexed are not divided.
+	// Shards requires LeaseName. Defaults to no shards: each replica handles all objects.
 	Shards int
 
 	// ShardByNamespace keeps the objects of a namespace in one shard. Defaults to false: the UID of an object decides,
 	// which spreads the objects evenly.
 	ShardByNamespace bool
 
-	// LeaderElection makes one replica of the operator handle the objects; the others stand by. It needs LeaseName
-	// and Elector, and excludes Shards. Defaults to false.
+	// LeaderElection makes one replica of the operator handle the objects, while the other replicas stand by. It requires
+	// LeaseName and Elector, and cannot be combined with Shards. Defaults to false.
 	LeaderElection bool
 
-	// Elector elects the leader. Defaults to none; leaderelection.Register of the module sdk/leaderelection sets
-	// one.
+	// Elector elects the leader. Defaults to nil; leaderelection.Register of the module sdk/leaderelection sets it.
 	Elector election.Elector
 
 	// LeaseName is the name of the Lease that the replicas of the operator share; with Shards, it is the prefix of
-	// their Leases. It must be unique in the LeaseNamespace: at most 50 lower case letters, digits and dashes.
-	// Defaults to none.
+	// their Leases. It must be unique in the LeaseNamespace, and have at most 50 lower case letters, digits and dashes.
+	// Defaults to an empty name.
 	LeaseName string
 
 	// LeaseNamespace is the namespace of the leases. Defaults to the namespace of the credentials, such as the pod's.
@@ -52,15 +50,15 @@ type ScalingSettings struct {
 	// must be a whole number of seconds. Defaults to 15s.
 	LeaseDuration time.Duration
 
-	// RenewDeadline is how long a replica that cannot renew its lease continues to handle objects. Running handlers
-	// then have the rest of the LeaseDuration to end. Defaults to 10s.
+	// RenewDeadline is how long a replica that cannot renew its lease continues to handle objects. Afterwards, running
+	// handlers have the rest of the LeaseDuration to end. Defaults to 10s.
 	RenewDeadline time.Duration
 
 	// RetryPeriod is the interval between attempts to acquire or renew a lease. Defaults to 2s.
 	RetryPeriod time.Duration
 }
 
-// elector passes the elections of the engine on.
+// elector adapts an [election.Elector] to the engine.
 type elector struct{ election.Elector }
 
 // Elect implements [engine.Elector].

@@ -10,13 +10,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Everything takes the place of a resource's name to select all resources of an API group and
-// version, or of the cluster, except Kubernetes events.
+// Everything replaces a resource's name in a selector. It selects all resources of an API group and version, or of the
+// cluster, except Kubernetes events.
 const Everything = "*"
 
-// Selector names the resources that a handler is for. It is usually made with [Resource]; use
-// a literal for what [Resource] cannot express, such as a category. All fields that are set
-// must match. See [Selectors].
+// Selector selects the resources of a handler. It is usually the result of [Resource]; use a literal for selectors that
+// [Resource] cannot express, such as a category. All fields that are set must match. See [Selectors].
 //
 // [Selectors]: https://github.com/kopf-dev/kopf/blob/main/docs/resources.md#selectors
 type Selector struct {
@@ -43,9 +42,9 @@ type Selector struct {
 //	Resource("kopf.dev/v1", kopf.Everything)
 //	Resource("kex")                            // in any group: for prototypes
 //
-// If several groups have a resource of that name, the core API takes precedence; without it,
-// the selector selects none of them, and a warning is logged. Malformed words are reported
-// with the registration: see [Registry.Err].
+// If several groups have a resource with this name, the core API takes precedence. If no match is in the core API, the
+// selector selects nothing, and the operator logs a warning. Malformed arguments are registration errors: see
+// [Registry.Err].
 func Resource(groupVersionName ...string) Selector {
 	s, err := resources.ParseSelector(groupVersionName...)
 	if err != nil {
@@ -55,7 +54,7 @@ func Resource(groupVersionName ...string) Selector {
 	return Selector{Group: s.Group, Version: s.Version, Name: s.Name, core: s.Core, err: err}
 }
 
-// engine returns the selector in the engine's terms.
+// engine converts the selector for the engine.
 func (s Selector) engine() (resources.Selector, error) {
 	if s.err != nil {
 		return resources.Selector{}, s.err
@@ -70,7 +69,7 @@ func (s Selector) engine() (resources.Selector, error) {
 	return engine, nil
 }
 
-// String returns the selector as it could be written, or the error of a malformed one.
+// String returns the selector in the notation of [Resource], or the error if it is malformed.
 func (s Selector) String() string {
 	if s == (Selector{}) {
 		return ""

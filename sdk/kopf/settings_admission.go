@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
-// admissionFlags are the flags of an operator about its webhooks. They apply after the startup handlers.
+// admissionFlags are the webhook flags of an operator. They override the settings after the startup handlers.
 type admissionFlags struct {
 	server  webhook.Listener // nil if the settings decide
 	managed string
@@ -19,7 +19,7 @@ type admissionFlags struct {
 	underTest string // managed name in a test, for settings that name no server; empty outside of tests
 }
 
-// developmentManaged ends the names of webhooks in development, unless the settings or the flags say otherwise.
+// developmentManaged is the default of the managed name in development.
 const developmentManaged = "dev.kopf.dev"
 
 // override applies the flags to the settings.
@@ -53,7 +53,8 @@ func (s AdmissionSettings) engine(session string) core.Admission {
 	return a
 }
 
-// loggingTo returns the server with the operator's logger, unless it has one of its own or another type.
+// loggingTo returns the server with the operator's logger. A server that has a logger or is not a [webhook.Server] is
+// returned unchanged.
 func loggingTo(logger *slog.Logger, server webhook.Listener) webhook.Listener {
 	own, ok := server.(*webhook.Server)
 	if !ok || own.Logger != nil {

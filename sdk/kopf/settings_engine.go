@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// withDefaults returns the settings with the defaults of times and names filled in.
+// withDefaults returns the settings with defaults for times and names.
 func (s Settings) withDefaults() Settings {
 	s.Posting.ReportingComponent = cmp.Or(s.Posting.ReportingComponent, "kopf")
 	s.Posting.ReportingInstance = cmp.Or(s.Posting.ReportingInstance, "dev")
@@ -136,8 +136,8 @@ func engineLifecycle(l lifecycle.Func) handlers.Lifecycle {
 	}
 }
 
-// engine converts the settings for the engine. Paths that are malformed are refused by [Operator.check]; those
-// that startup handlers set hide the whole object.
+// engine converts the settings for the engine. [Operator.check] rejects malformed paths. A malformed path that a startup
+// handler sets hides whole objects.
 func (s RedactionSettings) engine() redact.Policy {
 	policy := redact.Policy{Indices: s.Indices}
 	for _, path := range s.Fields {

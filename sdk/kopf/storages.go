@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// ProgressStorage stores the progress of handlers. A storage on the object writes to the patch; a
-// storage elsewhere writes at once. It must be safe for concurrent use. After an error, the
-// operator leaves the object alone for the next delay of [QueueingSettings].ErrorDelays. Package
-// [github.com/kopf-dev/kopf/sdk/kopf/storage] has the built-in ones. See [Storages].
+// ProgressStorage stores the progress of handlers. A storage on the object writes to the patch; another storage, such as a
+// database, writes at once. It must be safe for concurrent use. After an error, the operator handles the object again after
+// the next delay of [QueueingSettings].ErrorDelays. Package [github.com/kopf-dev/kopf/sdk/kopf/storage] has the built-in
+// storages. See [Storages].
 //
 // [Storages]: https://github.com/kopf-dev/kopf/blob/main/docs/state-on-objects.md#storages
 type ProgressStorage interface {
@@ -29,8 +29,8 @@ type ProgressStorage interface {
 	Clean(essence map[string]any)
 }
 
-// ProgressRecord is the progress of one handler, as a [ProgressStorage] stores it. Times are in
-// UTC, with a precision of microseconds.
+// ProgressRecord is the progress of one handler, which a [ProgressStorage] stores. Times are in UTC, with a precision of
+// microseconds.
 type ProgressRecord struct {
 	Started time.Time // time when the handler was first selected
 	Stopped time.Time // time of success or permanent failure; zero until then
@@ -43,20 +43,20 @@ type ProgressRecord struct {
 	Subrefs []string  // ids of sub-handlers, of all levels
 }
 
-// DiffBaseStorage stores the diff base: the essence of an object as it was last handled, which the
-// current essence is compared with. It must be safe for concurrent use. After an error, the
-// operator leaves the object alone for the next delay of [QueueingSettings].ErrorDelays. Package
-// [github.com/kopf-dev/kopf/sdk/kopf/storage] has the built-in ones. See [Storages].
+// DiffBaseStorage stores the diff base: the last-handled essence of an object, with which the operator compares the current
+// essence. It must be safe for concurrent use. After an error, the operator handles the object again after the next delay
+// of [QueueingSettings].ErrorDelays. Package [github.com/kopf-dev/kopf/sdk/kopf/storage] has the built-in storages. See
+// [Storages].
 //
 // [Storages]: https://github.com/kopf-dev/kopf/blob/main/docs/state-on-objects.md#storages
 type DiffBaseStorage interface {
-	// Essence returns the part of the object whose changes count. It gets the essence without the
-	// system fields and the status, except for the fields that handlers ask for, and may modify it.
+	// Essence returns the part of the object whose changes count as updates. The argument is the object without system
+	// fields and without the status, except status fields that handlers name. Essence may modify the argument.
 	Essence(body *Object, essence map[string]any) map[string]any
 
-	// Fetch returns the essence as it was last handled; nil if the object was never handled.
+	// Fetch returns the last-handled essence; nil if the object was never handled.
 	Fetch(ctx context.Context, body *Object) (map[string]any, error)
 
-	// Store stores an essence as the last-handled one. The essence must not be modified.
+	// Store stores an essence as the last-handled essence. It must not modify the essence.
 	Store(ctx context.Context, body *Object, essence map[string]any, patch *Patch) error
 }

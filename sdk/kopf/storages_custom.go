@@ -20,8 +20,8 @@ func init() {
 	}
 }
 
-// engineProgress returns the engine's form of a storage: the engine's own for the built-in ones, and an
-// adapter for all others. The default one keeps progress under the prefix.
+// engineProgress converts a storage for the engine. It unwraps built-in storages, and adapts user-defined storages. If the
+// storage is nil, it returns the default storage with the prefix.
 func engineProgress(s ProgressStorage, prefix string) state.ProgressStorage {
 	switch s := s.(type) {
 	case nil:
@@ -56,17 +56,17 @@ func engineDiffBase(s DiffBaseStorage, prefix string) state.DiffBaseStorage {
 	}
 }
 
-// cycleBinding is the cycle that a user's storage works in. Storages of users need a context,
-// because they may use databases; the engine's own only read trees.
+// cycleBinding binds a user-defined storage to a cycle. Unlike the engine's storages, user-defined storages get a context,
+// because they may use databases.
 type cycleBinding struct {
-	ctx  context.Context // lives for one cycle, as the bound storage does
+	ctx  context.Context // context of the cycle, whose storage is dropped after it
 	body *Object         // nil outside of a cycle
 }
 
 func unbound() cycleBinding { return cycleBinding{ctx: context.Background()} }
 
-// boundTo returns a binding to a cycle. Its context outlives the stop of the operator, so that finished work is
-// recorded. Without an object, the storage gets the tree that the engine passes to each call.
+// boundTo returns a binding to a cycle. The context does not end when the operator stops, so that finished work is
+// recorded. If there is no object, the storage gets the tree that the engine passes to each call.
 func boundTo(ctx context.Context, object *object.Object) cycleBinding {
 	b := cycleBinding{ctx: context.WithoutCancel(ctx)}
 	if object != nil {

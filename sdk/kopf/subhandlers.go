@@ -17,8 +17,8 @@ type subHandlers struct {
 	errs []string // invalid registrations
 }
 
-// directSubHandlers are the sub-handlers of a request constructed in a test. Without an operator, nothing stores
-// their progress, so they are just called.
+// directSubHandlers are the sub-handlers of a request constructed in a test. They are called without progress, because no
+// operator stores it.
 type directSubHandlers []func(context.Context) error
 
 func (d *directSubHandlers) run(ctx context.Context) error {
@@ -30,11 +30,11 @@ func (d *directSubHandlers) run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Sub adds a sub-handler to the running handler. It is retried and recorded on its own, with the id "handler/id".
-// Sub-handlers run when the handler returns nil, and the handler is called again until all of them are done, so a
-// handler with sub-handlers should do nothing but add them. An id that already exists, or an invalid option, makes
-// the handler fail permanently, with an error that wraps [ErrRegistration] and names the places in the code; no
-// sub-handler is called then. It is not safe for concurrent use. See [Sub-handlers].
+// Sub adds a sub-handler to the running handler. The operator retries and records the sub-handler separately, with the id
+// "handler/id". Sub-handlers run after the handler returns nil. The operator calls the handler again until all sub-handlers
+// are done, so the handler should only add sub-handlers. An id that already exists, or an invalid option, makes the handler
+// fail permanently before any sub-handler is called; the error wraps [ErrRegistration] and names the places in the code.
+// Sub is not safe for concurrent use. See [Sub-handlers].
 //
 // In a request constructed in a test, call [Change.Execute] to run the sub-handlers.
 //
@@ -47,9 +47,10 @@ func (c *Change[T]) Sub(id string, fn func(context.Context, *Change[T]) error, o
 	c.subs.add(id, fn, callChange(fn), opts)
 }
 
-// Execute runs the due sub-handlers among those added so far. Without it, they run after the handler has returned. If some
-// sub-handlers are not done yet, it returns an error, which the handler must return. It returns nil when all of them have
-// succeeded or failed permanently. In a request constructed in a test, it calls all of them in order and returns their errors.
+// Execute runs the due sub-handlers that were added so far. Without a call of Execute, they run after the handler returned.
+// If some sub-handlers are not done yet, Execute returns an error, which the handler must return. It returns nil if all of
+// them succeeded or failed permanently. In a request constructed in a test, it calls all of them in order and returns their
+// errors.
 func (c *Change[T]) Execute(ctx context.Context) error {
 	if c.subs == nil {
 		return c.direct.run(ctx)
@@ -106,8 +107,8 @@ func (s *subHandlers) execute(ctx context.Context) error {
 	return s.call.ExecuteSubs(ctx)
 }
 
-// result returns the error of the handler that adds the sub-handlers. An invalid registration makes it
-// permanent, since it would be as invalid in the next call.
+// result returns the error of the parent handler. For an invalid registration, the error is permanent, because a retry
+// would repeat the registration.
 func (s *subHandlers) result(err error) error {
 	switch {
 	case len(s.errs) == 0 || errors.Is(err, ErrRegistration):

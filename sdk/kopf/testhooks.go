@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// The hooks are for package kopftest alone: see package testhooks.
+// Only package kopftest uses the hooks: see package testhooks.
 func init() {
 	testhooks.Foresee = func(p any) (after, changes map[string]any, err error) {
 		public := p.(*Patch)

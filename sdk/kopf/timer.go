@@ -6,21 +6,19 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// TimerTick is the request of a [Timer]: one tick, with the object as it was at the start of
-// the tick. Attempts are counted for each tick. The context ends with the tick, or when the
-// timer is asked to end, with the [StopReason] as the cause.
+// TimerTick is the request of a [Timer]: one tick, with the version of the object at the start of the tick. Each tick
+// counts its own attempts. The context ends with the tick, or when the timer must stop, with the [StopReason] as the cause.
 type TimerTick[T any] struct {
 	Request
 	Attempt
 
-	Object *T  // the handler's own copy; the tick fails permanently if it does not decode
+	Object *T  // copy of the object; if the object does not decode, the tick fails permanently
 	Result any // see [Change.Result]
 }
 
-// Timer registers a function that is called again and again for as long as the object exists
-// and matches the filters. It requires [Interval], [Idle] or both. A tick that fails is
-// retried as its error says; after a tick that fails permanently, the timer ends for the object.
-// The ticks of one timer do not overlap. See [Timers].
+// Timer registers a function that is called repeatedly for as long as the object exists and matches the filters. It
+// requires [Interval], [Idle] or both. A failed tick is retried according to its error. After a tick that fails
+// permanently, the timer ends for the object. The ticks of one timer do not overlap. See [Timers].
 //
 // [Timers]: https://github.com/kopf-dev/kopf/blob/main/docs/daemons-and-timers.md#timers
 func Timer[T any](r *Registry, resource Selector, fn func(context.Context, *TimerTick[T]) error, opts ...TimerOption) {

@@ -30,7 +30,7 @@ func Uses(resource Selector, verbs ...string) Option {
 	})
 }
 
-// verbName matches the verbs of permissions: those of the API and those that extensions define.
+// verbName matches the verbs of permissions, including verbs that extensions define.
 var verbName = regexp.MustCompile(`^[a-z]+$`)
 
 func parseUse(resource Selector, verbs []string) (handlers.Use, error) {

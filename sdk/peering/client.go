@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// ErrNotFound is wrapped by the errors of [Client.Find] if there is no peering object: the operators that are
-// meant ignore each other, and cannot be paused.
+// ErrNotFound is wrapped by the errors of [Client.Find] if no peering object exists. Operators without a peering object
+// ignore each other, and cannot be paused.
 var ErrNotFound = errors.New("no peering object")
 
 // Client reads and writes peering objects, for tools. It is safe for concurrent use.
@@ -43,26 +43,26 @@ func NewClient(config *rest.Config) (*Client, error) {
 // Close closes the connections.
 func (c *Client) Close() { c.session.Close() }
 
-// Scope says which peering objects are meant.
+// Scope selects peering objects.
 type Scope struct {
-	// Name selects peering objects by name. Empty selects all of them.
+	// Name selects peering objects by name. If it is empty, the scope has objects of all names.
 	Name string
 
-	// Namespaces selects the KopfPeering objects in namespaces, by names or patterns such as "app-*,!*-test". Without
-	// any, it selects the ClusterKopfPeering objects, which operators of the whole cluster use.
+	// Namespaces selects the KopfPeering objects in namespaces, by names or patterns such as "app-*,!*-test". If it is
+	// empty, the scope has the ClusterKopfPeering objects, which operators of the whole cluster use.
 	Namespaces []string
 
-	// All means the objects of both kinds in all namespaces. It excludes Namespaces.
+	// All selects the objects of both kinds in all namespaces. It cannot be combined with Namespaces.
 	All bool
 }
 
 // Object is a peering object.
 type Object struct {
 	Kind      string // [NamespacedKind] or [ClusterWideKind]
-	Group     string // "kopf.dev", or "zalando.org" of operators of before 2021
+	Group     string // "kopf.dev"; "zalando.org" for operators from before 2021
 	Namespace string
 	Name      string
-	Peers     []Peer // sorted by identity; also the dead ones
+	Peers     []Peer // sorted by identity, including expired records
 
 	resource *resources.Resource
 }
@@ -72,7 +72,7 @@ func (o *Object) String() string {
 	return (&inspect.Peering{Kind: o.Kind, Group: o.Group, Namespace: o.Namespace, Name: o.Name}).String()
 }
 
-// Peer returns the record of an identity; nil if there is none.
+// Peer returns the record of an identity; nil if the object has no such record.
 func (o *Object) Peer(identity string) *Peer {
 	i := slices.IndexFunc(o.Peers, func(p Peer) bool { return p.Identity == identity })
 	if i < 0 {
@@ -81,7 +81,7 @@ func (o *Object) Peer(identity string) *Peer {
 	return &o.Peers[i]
 }
 
-// Find returns the peering objects of a scope, sorted. Without any, the error wraps [ErrNotFound].
+// Find returns the peering objects of a scope, sorted by namespace and name. If none exist, the error wraps [ErrNotFound].
 func (c *Client) Find(ctx context.Context, scope Scope) ([]*Object, error) {
 	discovered, err := c.kube.Discover(ctx, "kopf.dev", "zalando.org")
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Client) Find(ctx context.Context, scope Scope) ([]*Object, error) {
 	return all, nil
 }
 
-// missing names the object that is missing.
+// missing returns the name of the scope's objects, for the error if none exist.
 func (s *Scope) missing(namespaced bool) string {
 	text := Kind(namespaced)
 	if s.All {
@@ -128,7 +128,7 @@ func (s *Scope) missing(namespaced bool) string {
 	return text
 }
 
-// create returns the command that creates the object that is missing.
+// create returns the command that creates the missing object of the scope.
 func (s *Scope) create() string {
 	namespace := ""
 	if len(s.Namespaces) == 1 {
@@ -144,7 +144,7 @@ func (c *Client) find(ctx context.Context, res *resources.Resource, scope Scope)
 	}
 	names := resources.ExactNamespaces(patterns)
 	if len(names) < len(patterns) || len(names) == 0 {
-		names = []string{""} // of the whole cluster: a pattern needs all
+		names = []string{""} // lists the whole cluster, because a pattern can match any namespace
 	}
 	var all []*Object
 	for _, namespace := range names {
@@ -169,8 +169,8 @@ func (c *Client) find(ctx context.Context, res *resources.Resource, scope Scope)
 	return all, nil
 }
 
-// list returns the objects of a namespace, or the only one that is meant: to read that, no permission to list
-// is needed.
+// list returns the objects of a namespace. If the object's name and namespace are known, it reads only this object, which
+// needs no permission to list.
 func (c *Client) list(ctx context.Context, res *resources.Resource, namespace, name string) ([]*object.Object, error) {
 	if name == "" || res.Namespaced && namespace == "" {
 		list, err := c.kube.List(ctx, res, namespace, kube.ListOptions{})
@@ -199,10 +199,10 @@ func (o *Object) set(item *object.Object) error {
 	return nil
 }
 
-// Write writes the record of a peer into the object, or removes it if the peer has no lifetime. Afterwards,
-// the object is as the server has it.
+// Write writes the record of a peer into the object in the cluster. If the peer has no lifetime, it removes the record.
+// Afterwards, the Object has the server's current version.
 func (c *Client) Write(ctx context.Context, o *Object, peer *Peer) error {
-	var record any // null removes it
+	var record any // null removes the record
 	if r := peer.Record(); r != nil {
 		record = r
 	}

@@ -8,7 +8,7 @@ import (
 // Decision sorts the peers of an operator by their effect on it.
 type Decision struct {
 	Higher []Peer // peers with a higher priority, which pause the operator
-	Equal  []Peer // peers with the same priority; all of them pause, and the operator too
+	Equal  []Peer // peers with the same priority, which pause the operator and themselves
 	Lower  []Peer // peers with a lower priority, which pause themselves
 	Dead   []Peer // expired records to remove, including the operator's own
 }
@@ -56,8 +56,8 @@ func (d *Decision) Next() time.Time {
 	return next
 }
 
-// Until returns when the last of these records expires, unless it is renewed: then the operator resumes. It
-// is zero if the operator is not paused.
+// Until returns the time when the records of all Higher and Equal peers have expired, unless they are renewed. The operator
+// resumes then. Until is zero if the operator is not paused.
 func (d *Decision) Until() time.Time {
 	var until time.Time
 	for _, peer := range slices.Concat(d.Higher, d.Equal) {
@@ -74,8 +74,8 @@ func IsActive(peer *Peer, all []Peer, now time.Time) bool {
 	return !peer.IsDead(now) && !d.Paused()
 }
 
-// KeepAlive returns how long to wait before a record with a lifetime is renewed. The jitter spreads the
-// renewals of many peers; it is a random number from 0 to 5, both included.
+// KeepAlive returns how long to wait before renewing a record with a lifetime. The jitter is a random number from 0 to 5,
+// both included; it spreads the renewals of many peers.
 func KeepAlive(lifetime time.Duration, jitter int) time.Duration {
 	return max(time.Second, lifetime.Truncate(time.Second)-time.Duration(5+jitter)*time.Second)
 }

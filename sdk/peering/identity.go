@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// NewIdentity returns $POD_ID, or else a new identity of the user, the host and the time in UTC, such as
-// "alice@laptop/20260131120000/x7f". Kopf for Python uses the same format.
+// NewIdentity returns $POD_ID. If it is not set, NewIdentity returns a new identity of the user, the host and the time in
+// UTC, such as "alice@laptop/20260131120000/x7f". Kopf for Python uses the same format.
 func NewIdentity() string {
 	if pod := os.Getenv("POD_ID"); pod != "" {
 		return pod
@@ -23,8 +23,8 @@ func NewIdentity() string {
 	return PersonalIdentity() + "/" + time.Now().UTC().Format("20060102150405") + "/" + strings.ToLower(rand.Text()[:3])
 }
 
-// PersonalIdentity returns the identity of "kopf freeze" and "kopf resume", in Go and in Python: $POD_ID, or else the user
-// and the host, such as "alice@laptop". It is the same in all processes of a person.
+// PersonalIdentity returns the identity of "kopf freeze" and "kopf resume", in Go and in Python: $POD_ID or, if it is not
+// set, the user and the host, such as "alice@laptop". It is the same in all processes of a person.
 func PersonalIdentity() string {
 	if pod := os.Getenv("POD_ID"); pod != "" {
 		return pod
@@ -32,7 +32,7 @@ func PersonalIdentity() string {
 	return userName() + "@" + hostName()
 }
 
-// userName returns the name of the user: as the environment has it, or else the system.
+// userName returns the name of the user from the environment or, if it has none, from the system.
 func userName() string {
 	if name := cmp.Or(os.Getenv("LOGNAME"), os.Getenv("USER"), os.Getenv("LNAME"), os.Getenv("USERNAME")); name != "" {
 		return name
@@ -40,13 +40,13 @@ func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
-	return "operator" // an image may have no users
+	return "operator" // a container may run as a user without a name
 }
 
 // lookupTimeout limits the search for the names of the host.
 const lookupTimeout = 2 * time.Second
 
-// hostName returns the name of the host, which does not change while the process runs.
+// hostName returns the name of the host. The process looks it up once.
 var hostName = sync.OnceValue(func() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -55,7 +55,7 @@ var hostName = sync.OnceValue(func() string {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	var names []string
-	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // without an answer, the name of the system counts
+	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // if the lookup fails, the system's name of the host is used
 	if len(addresses) > 0 {
 		names, _ = net.DefaultResolver.LookupAddr(ctx, addresses[0])
 	}

@@ -10,25 +10,26 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
-// applyDefinitions applies the definitions of the peering resources.
+// Commands that create the peering resources in a cluster.
 const (
 	applyDefinitions = "kopf manifests peering --only=definitions | kubectl apply -f -"
 	applyObject      = "kopf manifests peering --only=objects"
 )
 
-// Missing explains the error of a request for a peering object: if the server answered 404, the result names the missing
-// object or definition and the command that creates it, and wraps [ErrNotFound]. Other errors are returned unchanged.
+// Missing explains the error of a request for a peering object. If the server responded with 404, the result wraps
+// [ErrNotFound], and names the missing object or CRD and the command that creates it. Other errors are returned
+// unchanged.
 func Missing(err error, kind, namespace, name string) error {
 	if kube.Classify(err) != kube.NotFound {
 		return err
 	}
-	if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) { // there is no such path
+	if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) { // the path is unknown, so the CRD is missing
 		return fmt.Errorf("%w: %s (%w)", ErrNotFound, missingKind(kind), err)
 	}
 	return fmt.Errorf("%w: there is no %s; create it: %s (%w)", ErrNotFound, (&inspect.Peering{Kind: kind, Namespace: namespace, Name: name}).String(), createObject(namespace, name), err)
 }
 
-// missingKind says that the cluster has no definition of a kind, and how to get it.
+// missingKind returns the message for a cluster without the CRD of a kind, with the command that creates the CRD.
 func missingKind(kind string) string {
 	return fmt.Sprintf("the cluster does not have the kind %s; apply its definition: %s", kind, applyDefinitions)
 }

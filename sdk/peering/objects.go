@@ -1,7 +1,7 @@
 package peering
 
-// The kinds of peering objects. A cluster can have them in two API groups: kopf.dev and, of operators of
-// before 2021, zalando.org.
+// The kinds of peering objects. A cluster can have them in two API groups: kopf.dev and, for operators from before 2021,
+// zalando.org.
 const (
 	NamespacedKind  = "KopfPeering"        // used by operators that serve namespaces
 	ClusterWideKind = "ClusterKopfPeering" // used by operators that serve the cluster

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Observer keeps operators whose clocks differ from taking each other for dead. When a record is renewed
-// while it watches, it counts the lifetime from that moment by its own clock. Of a record that it sees for
-// the first time, it has only the time that the peer has written; times in the future count as now. The zero
-// value is ready to use. It is for one goroutine.
+// Observer determines the deadlines of records by its own clock, so that operators with different clocks do not regard
+// each other as expired. When it sees that a record was renewed, the lifetime starts at the observer's current time. For
+// a record that it sees for the first time, it uses the time that the peer wrote; a time in the future counts as the
+// current time. The zero value is ready to use. It must be used by one goroutine.
 type Observer struct {
 	known map[string]observed
 }
 
-// observed is the last record of an identity, which may be removed by now.
+// observed is the last record of an identity. The peer may have removed the record.
 type observed struct {
 	lastSeen string // verbatim from the object, in any format
 	lifetime time.Duration
@@ -21,8 +21,8 @@ type observed struct {
 	at       time.Time // time when the record was last present
 }
 
-// forgetAfter is how long the record of a departed peer is kept. A peer with a wrong clock may have removed it; if
-// the departed peer writes the record again, it counts as renewed.
+// forgetAfter is how long the observer remembers a removed record. Another peer with a wrong clock may have removed it. If
+// the record returns, it counts as renewed.
 const forgetAfter = time.Hour
 
 // Peers is [ParsePeers] with deadlines by the clock of the observer.

@@ -16,7 +16,7 @@ const (
 	// DefaultName is the name of the peering object that operators use by default.
 	DefaultName = "default"
 
-	// DefaultLifetime is how long a record counts after it was renewed.
+	// DefaultLifetime is how long a record is valid after its renewal.
 	DefaultLifetime = 60 * time.Second
 
 	// DevPriority is the priority of operators in development.
@@ -33,29 +33,27 @@ type Peer struct {
 	Lifetime time.Duration // whole seconds in the object
 	LastSeen time.Time     // time of the last renewal, by the peer's clock
 
-	// Deadline is when the record no longer counts. It is LastSeen plus Lifetime, unless an [Observer] knows
-	// better.
+	// Deadline is the time when the record expires. It is LastSeen plus Lifetime, unless an [Observer] corrects it.
 	Deadline time.Time
 
-	// Only operators and tools in Go write the following fields; in other records, they are zero.
+	// Only operators and tools in Go write the following fields. They are zero in other records.
 
-	Since   time.Time // time when it joined
-	Message string    // reason for joining, for people
+	Since   time.Time // time when the peer joined
+	Message string    // reason for joining, shown to people
 	Pause   *Pause    // pause of the peer; nil if it is not paused
 }
 
-// Pause is a peer's statement that it handles no objects.
+// Pause is a peer's record that it handles no objects at the moment.
 type Pause struct {
 	Since time.Time
-	By    []string // identities of the peers that it gives way to
+	By    []string // identities of the peers that cause the pause
 }
 
 // IsDead reports whether the record has expired.
 func (p *Peer) IsDead(now time.Time) bool { return !now.Before(p.Deadline) }
 
-// ParsePeers returns the records in the status of a peering object, sorted by identity. Missing or malformed fields
-// of a record have defaults: a priority of 0, a lifetime of 60s, last seen now. Members of the status that are no
-// records are ignored.
+// ParsePeers returns the records in the status of a peering object, sorted by identity. Missing or malformed fields of a
+// record have defaults: a priority of 0, a lifetime of 60s, last seen now. Other members of the status are ignored.
 func ParsePeers(status map[string]any, now time.Time) []Peer {
 	var all []Peer
 	for identity, value := range status {
@@ -92,11 +90,10 @@ func parsePeer(identity string, record map[string]any, now time.Time) Peer {
 	return p
 }
 
-// maxNumber limits priorities and lifetimes: to seconds that a duration can have.
+// maxNumber limits priorities and lifetimes to the number of seconds that fits into a [time.Duration].
 const maxNumber = 100 * 365 * 24 * 3600
 
-// number converts a JSON number, or a number in a string, to an integer; as in Python, its fraction is cut
-// off.
+// number converts a JSON number, or a number in a string, to an integer. As in Python, it truncates fractions.
 func number(value any, otherwise int64) int64 {
 	var n float64
 	switch v := value.(type) {
@@ -133,8 +130,8 @@ func moment(value any) time.Time {
 	return t
 }
 
-// Record returns the merge patch of the record in the status of a peering object. Fields that the peer does not have
-// are nil. It returns nil for a peer without a lifetime, which removes the record.
+// Record returns the merge patch of the peer's record in the status of a peering object. Empty fields are nil in the
+// patch. For a peer without a lifetime, the patch is nil, which removes the record.
 func (p *Peer) Record() map[string]any {
 	if p.Lifetime <= 0 {
 		return nil

@@ -17,12 +17,12 @@ import (
 const (
 	// lifetime of generated certificates, which exist only in the memory of the process.
 	lifetime = 10 * 365 * 24 * time.Hour
-	// clockSkew is how far the clock of an API server may be behind.
+	// clockSkew is how far an API server's clock may be behind this machine's clock.
 	clockSkew = time.Hour
 )
 
-// selfSigned makes an authority, and a certificate for names and addresses that it has signed. The key of the
-// authority is dropped: nothing else can be signed with it.
+// selfSigned generates an authority, and a certificate for names and addresses that is signed by the authority. It drops
+// the authority's key, so that the key cannot sign other certificates.
 func selfSigned(names []string, now time.Time) (cert *tls.Certificate, authority []byte, err error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

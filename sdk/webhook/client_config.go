@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ClientConfig describes how the API server reaches a webhook server: by the URL or by the Service, of which exactly
-// one is set. The operator appends the ids of its handlers to the path.
+// ClientConfig describes how the API server reaches a webhook server: by URL or by Service. Exactly one of the two is
+// set. The operator appends the ids of its handlers to the path.
 type ClientConfig struct {
 	// URL has the scheme "https", and no user, query or fragment.
 	URL string
@@ -18,12 +18,12 @@ type ClientConfig struct {
 	// Service is in the cluster.
 	Service *Service
 
-	// CABundle are the certificates of the authorities that the cluster must trust, in PEM. Empty means the
-	// authorities that the system of the API server trusts.
+	// CABundle has the certificates of the authorities that the API server trusts, in PEM. If it is empty, the API server
+	// trusts the authorities of its system.
 	CABundle []byte
 
-	// Lost is why the cluster cannot reach the server just now, for people: the inspector shows it. Empty if it can, as
-	// far as that is known.
+	// Lost is the reason why the cluster cannot reach the server at the moment; the inspector shows it. It is empty unless
+	// a failure is known.
 	Lost string
 }
 

@@ -80,7 +80,7 @@ func parseClientConfig(text []byte) (ClientConfig, error) {
 	return config, config.Check()
 }
 
-// same reports whether both configurations are the same.
+// same reports whether two configurations are equal.
 func (c ClientConfig) same(other ClientConfig) bool {
 	service := func(c ClientConfig) string {
 		if c.Service == nil {

@@ -14,8 +14,8 @@ import (
 
 var errNoCertificate = errors.New("there is none in PEM")
 
-// connectionLog takes what net/http says of broken connections. A client that does not trust the certificate
-// tries again for each review: the same text is a warning only once a minute.
+// connectionLog logs the errors that net/http reports for broken connections. A client that does not trust the
+// certificate fails at each review, so an error is logged as a warning only once a minute.
 type connectionLog struct {
 	logger *slog.Logger
 
@@ -26,7 +26,7 @@ type connectionLog struct {
 
 func newConnectionLog(logger *slog.Logger) *connectionLog { return &connectionLog{logger: logger} }
 
-// addresses of clients differ from one connection to the next.
+// addresses matches the addresses of clients, which differ between connections.
 var addresses = regexp.MustCompile(`\S+:\d+\b`)
 
 // Write implements [io.Writer].
@@ -38,7 +38,7 @@ func (l *connectionLog) Write(line []byte) (int, error) {
 // report logs the failure of a connection.
 func (l *connectionLog) report(text string) {
 	level := slog.LevelDebug
-	// Probes of ports end connections without a word.
+	// Port probes close connections without sending a byte.
 	if !strings.HasSuffix(text, "EOF") && l.isNew(addresses.ReplaceAllString(text, "")) {
 		level = slog.LevelWarn
 	}

@@ -13,22 +13,23 @@ import (
 )
 
 const (
-	// connectionShare is the number of bytes that the requests of one connection may have in memory in any case, whatever
-	// others do. Nearly all reviews fit.
+	// connectionShare is the number of bytes in memory that are reserved for the requests of one connection. Nearly all
+	// reviews fit.
 	connectionShare = 512 << 10
-	// maxStreams is the number of requests at the same time in one HTTP/2 connection. Clients of Go open another one.
+	// maxStreams is the number of concurrent requests in one HTTP/2 connection. Beyond it, Go's client opens another
+	// connection.
 	maxStreams = 50
-	// streamWindow is the number of bytes of a request that a client of HTTP/2 may send in advance. Those of all streams fit
-	// into the window of the connection, so that a request that waits does not block others.
+	// streamWindow is the number of bytes of a request that an HTTP/2 client may send before the server reads them. The
+	// windows of all streams fit into the window of the connection, so that a waiting request does not block others.
 	streamWindow = 64 << 10
 )
 
-// connections accepts a bounded number of connections. A new one beyond the limit replaces the connection that has been of
-// no use for the longest time, so that idle and slow clients do not block the API server.
+// connections accepts a limited number of connections. Beyond the limit, a new connection replaces the connection that was
+// idle or slow for the longest time, so that such clients do not block the API server.
 type connections struct {
 	net.Listener
 	max      int
-	maxBytes int64 // limit of a request
+	maxBytes int64 // maximum size of a request
 	log      *connectionLog
 
 	mu   sync.Mutex
@@ -41,7 +42,7 @@ type connection struct {
 	of *connections
 
 	share          *budget.Budget // bytes of small requests
-	arriving, rest *budget.Budget // bytes of large requests: half as much as all connections have
+	arriving, rest *budget.Budget // bytes of large requests; each is half of the budget of all connections
 
 	// The fields below are guarded by the mutex of connections.
 	answering int  // complete requests that are being answered
@@ -66,12 +67,13 @@ func (l *connections) Accept() (net.Conn, error) {
 	c := newConnection(accepted, l)
 	if replaced := l.add(c); replaced != nil {
 		l.log.report(fmt.Sprintf("there are more than %d; closed the one that was idle or slow for the longest time", l.max))
-		_ = replaced.Close() // it is of no use, whatever the error
+		_ = replaced.Close() // an error changes nothing, because the connection is dropped
 	}
 	return c, nil
 }
 
-// add adds a connection. It returns the one to close: the new one if all others are being answered.
+// add adds a connection. It returns the connection to close, if any: the new connection if all others have requests that
+// are being answered.
 func (l *connections) add(c *connection) (replaced *connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +107,7 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// answer marks that a complete request is being answered, until the returned function is called.
+// answer counts a complete request as being answered until the returned function is called.
 func (c *connection) answer() (done func()) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

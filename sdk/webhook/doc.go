@@ -5,7 +5,7 @@
 //
 //	operator.Settings.Admission.Server = &webhook.Server{Address: ":9443", Service: &webhook.Service{Namespace: "prod", Name: "claims"}}
 //
-// Operators that are made of kopf.Main have flags for it, and "kopf dev" and "kopf run" set them. See [Admission].
+// kopf.Main has flags for the server; "kopf dev" and "kopf run" set them. See [Admission].
 //
 // [Admission]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
 package webhook

@@ -13,12 +13,12 @@ const (
 	// caInterval is how often the file of the authorities is checked.
 	caInterval = 5 * time.Second
 
-	// configInterval is how often the [Server].ConfigFile is checked. Until the next check, API servers use the old
-	// address.
+	// configInterval is how often the [Server].ConfigFile is checked. Until a check notices a change, API servers use the
+	// old address.
 	configInterval = time.Second
 )
 
-// follow announces the address and the authorities in the server's files, and again when the files change.
+// follow announces the address and the authorities again when the server's files change.
 func (r *running) follow(ctx context.Context, config ClientConfig, announce func(ClientConfig)) {
 	read, interval := func() (ClientConfig, error) { return readClientConfig(r.server.ConfigFile) }, configInterval
 	switch {

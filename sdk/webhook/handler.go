@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// ReplayHeader is the header of a request that repeats an earlier review, whose id it has: handlers are called for a
-// dry run. A [Server] takes it at a Unix socket only.
+// ReplayHeader is the header of a request that repeats an earlier review. Its value is the id of the review. Handlers are
+// called for a dry run. A [Server] accepts the header only at a Unix socket.
 const ReplayHeader = "Kopf-Replay"
 
 // handler returns the handler of all requests, within the limits of the server.
@@ -45,7 +45,7 @@ func (r *running) handler(reviews http.Handler) http.Handler {
 	})
 }
 
-// answer answers a request when it has arrived, and when there are not too many.
+// answer answers a request after its body has arrived, as soon as fewer than MaxReviews reviews are running.
 func (r *running) answer(w http.ResponseWriter, req *http.Request, request *reception, slots chan struct{}, reviews http.Handler) {
 	defer request.release()
 	waiting, cancel := context.WithTimeout(req.Context(), r.timeout)
@@ -69,14 +69,14 @@ func (r *running) answer(w http.ResponseWriter, req *http.Request, request *rece
 	reviews.ServeHTTP(&response{ResponseWriter: w, began: sync.OnceFunc(func() {
 		leave()
 		request.release()
-		_ = request.control.SetWriteDeadline(time.Now().Add(r.timeout)) // without support for it, the limit of the server remains
+		_ = request.control.SetWriteDeadline(time.Now().Add(r.timeout)) // if it fails, the server's WriteTimeout remains
 	})}, req)
 }
 
 var errTooMany = errors.New("too many reviews at the same time; try again")
 
-// refuse answers a request whose body was not received. API servers repeat a request with a Retry-After header until
-// their own timeout.
+// refuse answers a request whose body was not received. If the response has a Retry-After header, API servers repeat the
+// request until their own timeout.
 func (r *reception) refuse(w http.ResponseWriter, req *http.Request, err error) {
 	r.chunks = nil
 	r.release()
@@ -94,13 +94,14 @@ func (r *reception) refuse(w http.ResponseWriter, req *http.Request, err error) 
 	if req.ProtoMajor > 1 || errors.Is(err, errTooSlow) || r.wasInterrupted() {
 		return
 	}
-	// Clients of HTTP/1 read the response when they have sent the request.
-	_ = r.control.Flush() // an error means that the client has gone
+	// HTTP/1 clients read the response only after they sent the whole request.
+	_ = r.control.Flush() // an error means that the client disconnected
 	r.deadline(refusalTime)
 	_, _ = io.CopyN(io.Discard, r.body, r.memory.maxBytes)
 }
 
-// response releases the slot and the memory of its request at its first byte, so that a client that reads slowly holds none.
+// response releases the slot and the memory of its request when the first byte is written, so that slow readers hold
+// neither.
 type response struct {
 	http.ResponseWriter
 	began func()
@@ -121,9 +122,9 @@ func (w *response) Write(text []byte) (int, error) {
 // Unwrap returns the writer for [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// takeOver takes the certificate of the client from the header, if the listener in front of a Unix socket has sent
-// it. In requests from other clients, the header is removed, because any client can send it. It returns false if the
-// request is answered.
+// takeOver reads the client's certificate from the header that a listener in front of a Unix socket sets. In requests at
+// a port, it removes the header, because any client can set it. It returns false if it answered the request with an
+// error.
 func (r *running) takeOver(w http.ResponseWriter, req *http.Request) bool {
 	escaped := req.Header.Get(PeerCertificateHeader)
 	req.Header.Del(PeerCertificateHeader)

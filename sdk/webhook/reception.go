@@ -13,22 +13,23 @@ import (
 )
 
 const (
-	// budgetFactor is how many requests of the largest size are in memory at the same time.
+	// budgetFactor is the number of requests of the maximum size that fit into memory at the same time.
 	budgetFactor = 8
-	// maxWaiting is how many large requests wait for memory. Others are refused at once.
+	// maxWaiting is the maximum number of large requests that wait for memory. Further large requests are refused.
 	maxWaiting = 256
 	// slowBody is how long the body of a large request may take while others wait for memory.
 	slowBody = 2 * time.Second
 
-	// smallBody is the size up to which a request is small: it is in the share of its connection while that suffices.
+	// smallBody is the maximum size of a small request. A small request uses the share of its connection while the share
+	// suffices.
 	smallBody = 128 << 10
 
 	smallestChunk, firstChunk, largestChunk = 512, 16 << 10, 64 << 10
 )
 
-// memory limits the memory of all bodies. A small body is charged to the share of its connection, and a large body to the
-// budget arriving: chunk by chunk. When that budget is used up, a large body claims its remaining bytes from the budget rest,
-// all at once, so that bodies never wait for each other in a circle.
+// memory limits the memory of all bodies. A small body is charged to the share of its connection. A large body is charged
+// to the budget arriving, chunk by chunk. When that budget is used up, a large body claims all its remaining bytes from
+// the budget rest at once, so that bodies never wait for each other in a circle.
 type memory struct {
 	maxBytes int64
 	arriving *budget.Budget
@@ -36,7 +37,7 @@ type memory struct {
 	waiting  chan struct{} // has an item for each request that waits
 
 	mu        sync.Mutex
-	receiving map[*reception]struct{} // the large ones whose bytes are awaited
+	receiving map[*reception]struct{} // large requests whose bodies are being read
 }
 
 func newMemory(maxBytes int64) *memory {
@@ -66,8 +67,8 @@ type reception struct {
 	chunks  [][]byte
 	size    int64
 	shared  int64 // bytes of the connection's share
-	arrived int64 // bytes of the budgets for arriving bytes
-	rest    int64 // bytes of the budgets for the rest; zero unless they were claimed
+	arrived int64 // bytes of the budgets arriving
+	rest    int64 // bytes of the budgets rest, claimed for the remaining body; zero before the claim
 
 	// The fields below are guarded by the mutex of the memory.
 	since       time.Time // start of the reading of a large body
@@ -111,8 +112,8 @@ func (r *reception) receive(ctx context.Context) error {
 	return nil
 }
 
-// readFull is [io.ReadFull], but returns the reader's error unchanged, so that a broken connection differs from the
-// end of a body.
+// readFull is [io.ReadFull], but returns the reader's error unchanged, to distinguish a broken connection from the end of
+// the body.
 func readFull(r io.Reader, p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		var more int
@@ -122,7 +123,7 @@ func readFull(r io.Reader, p []byte) (n int, err error) {
 	return n, err
 }
 
-// next returns the memory for the next bytes: as much as there is already, within limits.
+// next returns memory for the next bytes of the body. Within limits, the memory of the body doubles with each call.
 func (r *reception) next(ctx context.Context) ([]byte, error) {
 	size := min(largestChunk, max(r.size, smallestChunk))
 	if r.size == 0 && r.length <= smallBody {
@@ -131,7 +132,7 @@ func (r *reception) next(ctx context.Context) ([]byte, error) {
 	if r.length >= 0 {
 		size = min(size, r.length-r.size)
 	}
-	if size == 0 { // the end is still to be read
+	if size == 0 { // one more read returns the end of the body
 		size = 1
 	}
 	switch small := max(r.length, r.size+size) <= smallBody; {
@@ -149,7 +150,7 @@ func (r *reception) next(ctx context.Context) ([]byte, error) {
 	return make([]byte, size), nil
 }
 
-// takeArriving takes a part of the budgets for arriving bytes if it need not wait.
+// takeArriving takes bytes of the budgets arriving. It returns false instead of waiting.
 func (r *reception) takeArriving(size int64) bool {
 	if !r.conn.arriving.TakeNow(size) {
 		return false
@@ -161,7 +162,7 @@ func (r *reception) takeArriving(size int64) bool {
 	return true
 }
 
-// await marks that the bytes of a large body are awaited from now on.
+// await marks the body of a large request as being read from now on.
 func (r *reception) await() {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
@@ -171,7 +172,7 @@ func (r *reception) await() {
 	}
 }
 
-// claim waits for the memory for the rest of the body.
+// claim waits for memory for all remaining bytes of the body.
 func (r *reception) claim(ctx context.Context) error {
 	m := r.memory
 	select {
@@ -180,7 +181,7 @@ func (r *reception) claim(ctx context.Context) error {
 	default:
 		return errBusy
 	}
-	r.end() // it waits for others, not for its client
+	r.end() // the request waits for memory, so its client is not slow
 	r.deadline(0)
 	size := m.maxBytes
 	if r.length >= 0 {
@@ -200,7 +201,7 @@ func (r *reception) claim(ctx context.Context) error {
 	return nil
 }
 
-// takeRest waits for memory. Meanwhile, it interrupts the requests that are slow.
+// takeRest waits for bytes of the budget rest. While it waits, it interrupts slow requests.
 func (m *memory) takeRest(ctx context.Context, size int64) bool {
 	if m.rest.TakeNow(size) {
 		return true
@@ -211,7 +212,7 @@ func (m *memory) takeRest(ctx context.Context, size int64) bool {
 	return m.rest.Take(ctx, size)
 }
 
-// interruptSlow interrupts the large requests whose bodies take too long, until the context ends.
+// interruptSlow interrupts large requests whose bodies take longer than slowBody, until the context ends.
 func (m *memory) interruptSlow(ctx context.Context) {
 	ticker := time.NewTicker(slowBody / 8)
 	defer ticker.Stop()
@@ -232,13 +233,13 @@ func (m *memory) interruptSlow(ctx context.Context) {
 	}
 }
 
-// deadline limits the time to read: no limit if it is zero, and none left if it is negative.
+// deadline sets the time limit for reading. Zero means no limit; a negative limit interrupts the reading.
 func (r *reception) deadline(in time.Duration) {
 	var at time.Time
 	if in != 0 {
 		at = time.Now().Add(in)
 	}
-	_ = r.control.SetReadDeadline(at) // without support for it, the limits of the server remain
+	_ = r.control.SetReadDeadline(at) // if it fails, the server's ReadTimeout remains
 }
 
 func (r *reception) wasInterrupted() bool {
@@ -247,14 +248,14 @@ func (r *reception) wasInterrupted() bool {
 	return r.interrupted
 }
 
-// end ends the reading: nothing interrupts it afterwards.
+// end marks the reading as finished, so that interruptSlow does not interrupt it.
 func (r *reception) end() {
 	r.memory.mu.Lock()
 	defer r.memory.mu.Unlock()
 	delete(r.memory.receiving, r)
 }
 
-// release returns the memory.
+// release returns the memory of the request to the budgets.
 func (r *reception) release() {
 	r.conn.share.Give(r.shared)
 	r.memory.arriving.Give(r.arrived)
@@ -264,7 +265,7 @@ func (r *reception) release() {
 	r.shared, r.arrived, r.rest = 0, 0, 0
 }
 
-// received is a body that has arrived.
+// received is a request body in memory.
 type received struct {
 	chunks [][]byte
 	size   int64

@@ -23,8 +23,8 @@ const (
 	defaultAddress = "127.0.0.1:0"
 	maxHeaderBytes = 64 << 10
 
-	// maxHeaderTime and maxBodyTime limit the time to receive the headers and the body of a request. After a refusal, the server
-	// discards the rest of the body for refusalTime, so that the client reads the response.
+	// maxHeaderTime limits the time to receive the headers of a request, and maxBodyTime the time for each MiB of the body.
+	// After a refusal, the server discards the rest of the body for refusalTime, so that the client reads the response.
 	maxHeaderTime, maxBodyTime, refusalTime = 10 * time.Second, 10 * time.Second, time.Second
 
 	// DefaultTimeout is the default of [Server].Timeout.
@@ -46,92 +46,93 @@ const (
 	DockerHost   = "host.docker.internal"
 )
 
-// PeerCertificateHeader is the header in which a listener in front of a Unix socket passes on the certificate of the
-// client, which the listener has verified: its PEM text, escaped as in the query of a URL. A [Server] takes it at a Unix socket only.
+// PeerCertificateHeader is the header in which a listener in front of a Unix socket passes on the verified certificate of
+// the client. The value is the PEM text, escaped as in the query of a URL. A [Server] accepts the header only at a Unix
+// socket.
 const PeerCertificateHeader = "Kopf-Peer-Certificate"
 
 // Server is a server for admission reviews. It serves HTTPS on a port, or plain HTTP on a Unix socket. The zero value
-// listens on a free port of the loopback interface, with a certificate of its own. The fields must not be changed
-// while it serves.
+// listens on a free port of the loopback interface, with a generated certificate. The fields must not be changed while it
+// serves.
 type Server struct {
 	// Address is where the server listens: "HOST:PORT" or "unix:PATH". A missing host means all
 	// interfaces, and port 0 means any free one. Defaults to "127.0.0.1:0".
 	Address string
 
-	// Listener is served in place of the Address, for connections that come by other ways than a port of this machine. It
-	// is closed at the end. The Host, the URL or the Service is required.
+	// Listener accepts the connections instead of a listener at the Address, for connections that do not use a port of this
+	// machine. Serve closes it. With a Listener, Host, URL or Service is required.
 	Listener net.Listener
 
-	// Host is the name or address in the announced URL. Defaults to the host of the Address, and is required
-	// if that is missing or unspecified, such as "0.0.0.0".
+	// Host is the name or address in the announced URL. Defaults to the host of the Address. It is required if the Address
+	// has no host or an unspecified one, such as "0.0.0.0".
 	Host string
 
-	// URL is announced in place of one made of the Host, for a server behind something else. Service is announced
-	// in place of any URL. They exclude each other.
+	// URL is announced instead of the URL with the Host, for a server behind a proxy. Service is announced instead of a
+	// URL. Only one of URL and Service can be set.
 	URL     string
 	Service *Service
 
 	// ConfigFile is a file written by [ClientConfig.WriteFile]. The server announces its content instead of the URL,
-	// the Service and the CAFile, and announces it again after each change. It is for a server behind a tunnel, whose
-	// address may change.
+	// the Service and the CAFile, and announces it again after each change. Use it for a server behind a tunnel whose
+	// address can change.
 	ConfigFile string
 
-	// Path is the prefix of the paths of all requests, such as "/hooks". Requests to other paths get 404. Defaults
-	// to none.
+	// Path is the prefix of the paths of all requests, such as "/hooks". Requests to other paths get 404. Defaults to no
+	// prefix.
 	Path string
 
-	// CertFile and KeyFile have the certificate of the server with its chain and its key, in PEM. They are read again
-	// when they change. Without these files, the server makes its own authority and certificate for the Host, the
-	// Service and ExtraNames, and keeps both in memory.
+	// CertFile has the certificate of the server with its chain, and KeyFile its key, in PEM. The server reads them again
+	// when they change. Without these files, it generates an authority and a certificate for the Host, the Service and
+	// ExtraNames, and keeps them in memory.
 	CertFile, KeyFile string
 
-	// CAFile has the certificates of the authorities that the cluster must trust, in PEM. It is read and announced
-	// again when it changes. Defaults to the server's own authority, and with a CertFile to those that the API
-	// server's system trusts.
+	// CAFile has the certificates of the authorities that the API server must trust, in PEM. The server reads and announces
+	// it again when it changes. Defaults to the generated authority; with a CertFile, to the authorities of the API server's
+	// system.
 	CAFile string
 
-	// CADump is a file to which the announced authorities are written. Defaults to none.
+	// CADump is a file to which the server writes the announced authorities. Defaults to no file.
 	CADump string
 
-	// ClientCAFile has the certificates of the authorities of clients, in PEM. It is read again when it changes.
-	// Clients without a certificate of these are rejected. Defaults to none: the server asks for no certificate.
+	// ClientCAFile has the certificates of the authorities that sign client certificates, in PEM. The server reads it again
+	// when it changes, and rejects clients without a certificate of these authorities. By default, the server requests no
+	// certificate.
 	ClientCAFile string
 
-	// ExtraNames are more names and addresses for the certificate that the server makes.
+	// ExtraNames are additional names and addresses in the generated certificate.
 	ExtraNames []string
 
-	// TLS is the configuration to start from. Defaults to TLS 1.2 and later.
+	// TLS is a base configuration, to which the server adds its certificates. Defaults to TLS 1.2 and later.
 	TLS *tls.Config
 
-	// Insecure serves plain HTTP on the port. Kubernetes does not accept that; a proxy in front of it is required.
+	// Insecure serves plain HTTP on the port. Kubernetes requires HTTPS, so a proxy in front of the server is necessary.
 	Insecure bool
 
-	// MaxBytes limits the size of a request; larger ones get 413. All requests together take up to eight times as much
-	// memory, and the requests of one connection half as much. Further requests wait for memory until the Timeout, and then get
-	// 429. Small requests of up to 512 KiB in each connection never wait. Defaults to 8 MiB.
+	// MaxBytes limits the size of a request; larger requests get 413. All requests together use at most eight times MaxBytes
+	// of memory, and the requests of one connection at most four times. Further requests wait for memory until the Timeout,
+	// and then get 429. In each connection, small requests of together 512 KiB never wait. Defaults to 8 MiB.
 	MaxBytes int64
 
-	// MaxReviews limits the number of reviews at the same time; others wait, and get 429 if they must wait for too long.
-	// Defaults to 1000.
+	// MaxReviews limits the number of concurrent reviews. Further reviews wait until the Timeout, and then get 429. Defaults
+	// to 1000.
 	MaxReviews int
 
-	// MaxConnections limits the number of connections. A new connection replaces the connection that was idle or slow
-	// for the longest time. Each connection has up to 50 concurrent requests. Defaults to 128.
+	// MaxConnections limits the number of connections. Beyond the limit, a new connection replaces the connection that was
+	// idle or slow for the longest time. Each connection has up to 50 concurrent requests. Defaults to 128.
 	MaxConnections int
 
-	// Timeout limits the time that a request waits for others, and the time to write a response. The headers of a
-	// request and each MiB of its body have as much time, but at most 10s. Defaults to 30s, which is the longest that an API server
-	// waits.
+	// Timeout limits how long a request waits for other requests, and the time to write a response. The headers of a request
+	// and each MiB of its body may take as long, but at most 10s. Defaults to 30s, the longest time that an API server waits.
 	Timeout time.Duration
 
-	// Logger logs failures of connections and files. Defaults to the operator's logger, and outside of an operator to
+	// Logger logs failures of connections and files. Defaults to the operator's logger; outside of an operator, to
 	// [slog.Default].
 	Logger *slog.Logger
 }
 
-// Serve receives requests until the context ends, and announces the server at once. It returns nil after the context has
-// ended; running requests have [ShutdownTimeout] to end. It returns an error if the fields contradict each other,
-// if a file cannot be read, or if it cannot listen.
+// Serve announces the server, and serves requests until the context ends. Then it waits up to [ShutdownTimeout] for
+// running requests, and returns nil. It returns an error if the fields contradict each other, if a file cannot be read, or
+// if it cannot listen.
 func (s *Server) Serve(ctx context.Context, reviews http.Handler, announce func(ClientConfig)) error {
 	r, err := s.start(ctx)
 	if err != nil {
@@ -142,8 +143,8 @@ func (s *Server) Serve(ctx context.Context, reviews http.Handler, announce func(
 		Handler:           r.handler(reviews),
 		TLSConfig:         r.tls,
 		ReadHeaderTimeout: min(maxHeaderTime, r.timeout),
-		ReadTimeout:       2 * r.timeout, // the handler has a limit of its own for the body
-		WriteTimeout:      4 * r.timeout, // from the end of the request's headers
+		ReadTimeout:       2 * r.timeout, // only a fallback, because the handler limits the time for the body
+		WriteTimeout:      4 * r.timeout, // counts from the end of the request's headers
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
@@ -175,14 +176,14 @@ func (s *Server) Serve(ctx context.Context, reviews http.Handler, announce func(
 	wg.Go(func() { r.follow(watching, config, announce) })
 	select {
 	case err := <-ended:
-		_ = server.Close() // the connections that are still there
+		_ = server.Close() // closes the remaining connections
 		return fmt.Errorf("serve webhooks: %w", err)
 	case <-ctx.Done():
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(closing); err != nil {
-		_ = server.Close() // the requests that are still running are lost
+		_ = server.Close() // interrupts the requests that are still running
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve webhooks: %w", err)
@@ -190,7 +191,7 @@ func (s *Server) Serve(ctx context.Context, reviews http.Handler, announce func(
 	return nil
 }
 
-// running is a server that has started.
+// running is a started server.
 type running struct {
 	server   *Server
 	listener net.Listener
@@ -236,7 +237,7 @@ func (s *Server) start(ctx context.Context) (*running, error) {
 	return r, nil
 }
 
-// check returns the contradictions in the fields.
+// check returns an error if fields contradict each other.
 func (s *Server) check() error {
 	switch {
 	case s.URL != "" && s.Service != nil:
@@ -255,10 +256,10 @@ func (s *Server) check() error {
 	return nil
 }
 
-// prepare makes the configurations of TLS, and of the cluster's client.
+// prepare sets the TLS configuration and the configuration to announce.
 func (r *running) prepare() error {
 	s := r.server
-	var own []byte // generated authority
+	var own []byte // generated authority, in PEM
 	if !r.unix && !s.Insecure {
 		host, err := r.host()
 		if err != nil {
@@ -302,7 +303,7 @@ func (r *running) prepare() error {
 	return r.dumpCA(r.config.CABundle)
 }
 
-// host returns the name by which the cluster reaches the server; empty if it is reached by something else.
+// host returns the host name by which the cluster reaches the server; empty if the server has a Service or a ConfigFile.
 func (r *running) host() (string, error) {
 	s := r.server
 	if s.Host != "" {

@@ -12,10 +12,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// reread is how often files are checked for changes at most.
+// reread is the minimum time between two checks of files for changes.
 const reread = time.Second
 
-// tlsConfig returns the configuration for the host, and the authority of a certificate that was made.
+// tlsConfig returns the TLS configuration for the host, and the authority if it generated a certificate.
 func (r *running) tlsConfig(host string) (config *tls.Config, authority []byte, err error) {
 	s := r.server
 	config = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -63,7 +63,7 @@ func (r *running) tlsConfig(host string) (config *tls.Config, authority []byte, 
 	return config, authority, nil
 }
 
-// names returns the names and addresses for the server's own certificate.
+// names returns the names and addresses for the generated certificate.
 func (s *Server) names(host string) []string {
 	names := []string{"localhost", "127.0.0.1", "::1"}
 	if host != "" {
@@ -78,7 +78,7 @@ func (s *Server) names(host string) []string {
 	return slices.Compact(names)
 }
 
-// reloaded is made of files, and made again when they have changed. It is safe for concurrent use.
+// reloaded is a value that is read from files, and read again when the files change. It is safe for concurrent use.
 type reloaded[T any] struct {
 	running *running
 	files   []string
@@ -90,7 +90,7 @@ type reloaded[T any] struct {
 	checked time.Time
 }
 
-// stamp identifies a version of a file.
+// stamp distinguishes versions of a file.
 type stamp struct {
 	size     int64
 	modified time.Time

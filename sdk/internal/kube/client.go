@@ -16,16 +16,16 @@ import (
 // DefaultRequestTimeout is how long one attempt of a request may take.
 const DefaultRequestTimeout = time.Minute
 
-// DefaultBackoffs are the delays between attempts: about a minute in total.
+// DefaultBackoffs are the delays between attempts, about a minute in total.
 var DefaultBackoffs = slices.Values([]time.Duration{
 	1 * time.Second, 1 * time.Second, 2 * time.Second, 3 * time.Second,
 	5 * time.Second, 8 * time.Second, 13 * time.Second, 21 * time.Second,
 })
 
-// maxRedirects is how many redirects of a request are followed.
+// maxRedirects is the maximum number of redirects of a request that the client follows.
 const maxRedirects = 10
 
-// ClientOptions configure a client. The zero value of each means its default.
+// ClientOptions configure a client. The zero value of each field means its default.
 type ClientOptions struct {
 	// RequestTimeout limits one attempt at a request other than a watch. A list may take five times as
 	// long. Defaults to 60s; there is no limit if it is negative.
@@ -47,12 +47,11 @@ type ClientOptions struct {
 	// platform.
 	UserAgent string
 
-	// Observe is called after every attempt in the goroutine of the request, which waits for
-	// it. It must be safe for concurrent use. Optional.
+	// Observe is called after every attempt, in the goroutine of the request. It must be safe for concurrent use.
+	// Optional.
 	Observe func(Call)
 
-	// Logger receives the server's warnings, each once, and the beginnings and ends of retries.
-	// Defaults to none.
+	// Logger logs each warning of the server once, and when retries start and end. Defaults to no logs.
 	Logger *slog.Logger
 }
 
@@ -64,13 +63,13 @@ type Call struct {
 	Status   int    // 0 if there was no response
 	Repeated bool   // an earlier attempt at the same request failed
 	Err      error
-	Duration time.Duration // time until the response was read, or until a stream began
+	Duration time.Duration // time until the response was read, or until a stream started
 
-	Resource    *resources.Resource // resource of the objects in the path, or nil
+	Resource    *resources.Resource // resource of the objects in the path; nil for other paths
 	Subresource string
 }
 
-// Retry is a failed attempt that another one follows.
+// Retry is a failed attempt that the client repeats.
 type Retry struct {
 	Err   error
 	Delay time.Duration // delay before the next attempt
@@ -110,7 +109,7 @@ func NewClient(source Source, options ClientOptions) *Client {
 	}
 }
 
-// sameMethod follows redirects that keep the method. Others would turn a PATCH into a GET, whose answer
+// sameMethod follows redirects that keep the method. Other redirects would turn a PATCH into a GET, whose response
 // looks as if the patch was applied.
 func sameMethod(req *http.Request, via []*http.Request) error {
 	if req.Method != via[0].Method || len(via) >= maxRedirects {

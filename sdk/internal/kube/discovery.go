@@ -12,22 +12,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// parallelScans bounds the parallel requests to old servers, which need one for each version
-// of each group.
+// parallelScans limits the parallel requests to old servers, which need one request for each version of each group.
 const parallelScans = 10
 
 // Discovery is the resources that a cluster serves.
 type Discovery struct {
 	Resources []resources.Resource // sorted by group, version, name
 
-	// Failed holds the errors of groups, or of versions of groups, mostly as the extension
-	// server behind them is down. All others are complete.
+	// Failed holds the errors of groups or group versions, usually because their extension server is down. All other
+	// groups are complete.
 	Failed map[string]error
 }
 
-// Discover returns the resources of a cluster. If groups are given, it looks only at those,
-// which is cheaper; "" is the core group. A group that does not exist is not an error, since
-// it may appear later.
+// Discover returns the resources of a cluster. If groups are given, it only reads these groups, which is cheaper; "" is
+// the core group. A group that does not exist is not an error, because it may appear later.
 func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, error) {
 	s := &scan{client: c, failed: make(map[string]error), slots: make(chan struct{}, parallelScans)}
 	var tasks []func(context.Context) error
@@ -51,7 +49,7 @@ func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, err
 	wg.Wait()
 	for _, err := range errs {
 		if err != nil {
-			return Discovery{}, err // the other errors are mostly the same
+			return Discovery{}, err // the other groups usually fail with the same error
 		}
 	}
 	slices.SortFunc(s.found, func(a, b resources.Resource) int {
@@ -60,7 +58,7 @@ func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, err
 	return Discovery{Resources: s.found, Failed: s.failed}, nil
 }
 
-// scan collects resources from parallel requests.
+// scan collects the resources of parallel requests.
 type scan struct {
 	client *Client
 	slots  chan struct{}
@@ -87,7 +85,7 @@ func (s *scan) document(ctx context.Context, path, member string, into any) erro
 	return s.fetch(ctx, path, "", func(body []byte, _ http.Header) error { return decode(body, member, into) })
 }
 
-// root fetches a root document: the aggregated one, or else that of the names, which must have a
+// root fetches a root document. A server without aggregated documents returns the list of names, which must have a
 // member.
 func (s *scan) root(ctx context.Context, path, member string, names any) (all *aggregated, err error) {
 	err = s.fetch(ctx, path, acceptAggregated, func(body []byte, header http.Header) error {

@@ -11,14 +11,14 @@ import (
 // aggregatedKind is part of the content type of an aggregated document.
 const aggregatedKind = "as=APIGroupDiscoveryList"
 
-// acceptAggregated asks for the aggregated document, in the final or the beta version of the
-// format, which have the same fields, or else for what older servers have.
+// acceptAggregated requests the aggregated document, in the final or the beta version of the format, which have the same
+// fields. Older servers return their own documents.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," +
 	"application/json"
 
-// errStale is the error of a version whose extension server does not answer. Its resources
-// may be outdated or missing.
+// errStale is the error of a group version whose extension server does not respond. The resources of the version may be
+// outdated or missing.
 var errStale = errors.New("the extension server of this API does not answer")
 
 // aggregated is the document of all groups, with their versions by preference.

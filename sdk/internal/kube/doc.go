@@ -1,3 +1,3 @@
-// Package kube is the client of the Kubernetes API server: requests with retries, classified errors,
-// streams, discovery, and the credentials it logs in with.
+// Package kube is the client of the Kubernetes API server: requests with retries, classified errors, streams, discovery,
+// and credentials.
 package kube

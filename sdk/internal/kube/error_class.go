@@ -19,12 +19,12 @@ type Class int
 
 // Classes of errors.
 const (
-	Unclassified    Class = iota // no error, or one that happened before a request was sent
+	Unclassified    Class = iota // no error, or an error before a request was sent
 	Canceled                     // the caller's context was canceled
 	NoCredentials                // the login returned no usable credentials
 	Untrusted                    // the server's certificate is not trusted
 	Transient                    // 5xx, or the network: the same request may succeed later
-	TooManyRequests              // 429: it may succeed after [RetryAfter]
+	TooManyRequests              // 429: the same request may succeed after [RetryAfter]
 	Unauthorized                 // 401
 	Forbidden                    // 403
 	NotFound                     // 404
@@ -74,8 +74,8 @@ func Classify(err error) Class {
 	return Rejected
 }
 
-// exceedsEtcd reports whether etcd does not accept the object because of its size, which the API
-// server reports as an error of its own.
+// exceedsEtcd reports whether etcd rejected the object because of its size. The API server responds with an internal
+// error.
 func exceedsEtcd(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && status.ErrStatus.Code == http.StatusInternalServerError &&
@@ -94,14 +94,14 @@ func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || IsVersionTooLarge(err)
 }
 
-// IsVersionTooLarge reports whether a resourceVersion is newer than the server's own state, which was restored
-// from a backup or is behind that of other servers.
+// IsVersionTooLarge reports whether a resourceVersion is newer than the server's own state: the server was restored from
+// a backup, or is behind the other servers.
 func IsVersionTooLarge(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// Retriable reports whether a request may succeed if it is repeated unchanged. That
-// includes 403, since roles are often applied a moment after the operator that needs them.
+// Retriable reports whether a request may succeed if it is repeated unchanged. A 403 is retriable, because roles are
+// often applied shortly after the operator that needs them.
 func Retriable(err error) bool {
 	switch Classify(err) {
 	case Transient, TooManyRequests, Forbidden:

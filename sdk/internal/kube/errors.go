@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// Error is a request that failed. It wraps the cause: an apimachinery StatusError if the
-// server answered, or else the network's error.
+// Error is the error of a failed request. It wraps the cause: an apimachinery StatusError if the server responded,
+// otherwise the error of the network.
 type Error struct {
 	Method string
 	Path   string
@@ -38,7 +38,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // errTimeout is the cause of a request that exceeded its timeout.
 var errTimeout = errors.New("the request timed out")
 
-// Status returns the HTTP status code of an error, or 0 if the server did not answer.
+// Status returns the HTTP status code of an error; 0 if the server did not respond.
 func Status(err error) int {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return int(status.ErrStatus.Code)
@@ -46,12 +46,11 @@ func Status(err error) int {
 	return 0
 }
 
-// MaxRetryAfter limits the delay that a server can ask for. A proxy that asks for more, such as an
-// hour of maintenance, would keep the operator away for longer than the trouble lasts.
+// MaxRetryAfter limits the delay of a Retry-After header. Otherwise a proxy that announces an hour of maintenance would
+// stop the operator for an hour, even if the maintenance ends earlier.
 const MaxRetryAfter = time.Minute
 
-// RetryAfter returns the delay that the server asked for, by its header or in its status, but at most
-// [MaxRetryAfter].
+// RetryAfter returns the delay in the response's header or status, at most [MaxRetryAfter].
 func RetryAfter(err error) (time.Duration, bool) {
 	if e, ok := errors.AsType[*Error](err); ok && e.retryAfter != nil {
 		return *e.retryAfter, true
@@ -89,7 +88,7 @@ func statusError(r *Request, resp *http.Response, body []byte) *Error {
 	return e
 }
 
-// IsTimeout reports whether a request got no complete response in time.
+// IsTimeout reports whether a request received no complete response in time.
 func IsTimeout(err error) bool { return errors.Is(err, errTimeout) }
 
 // networkError returns the error of a request without a complete response.
@@ -130,5 +129,5 @@ func clip(body []byte) string {
 	return string(body)
 }
 
-// FromStatus returns the error of a status that came in a stream.
+// FromStatus returns the error for a status that a stream delivered.
 func FromStatus(status *metav1.Status) error { return &apierrors.StatusError{ErrStatus: *status} }

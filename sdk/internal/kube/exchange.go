@@ -13,25 +13,25 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 )
 
-// errorBodyLimit bounds the bytes that are read of an unsuccessful response. The conflicts of an apply take about 200 bytes a
-// field, and without the end of the text, there is no status.
+// errorBodyLimit limits the bytes that are read of an unsuccessful response. The conflicts of an apply take about 200 bytes
+// per field, and a truncated body cannot be parsed as a status.
 const errorBodyLimit = 1 << 20
 
-// anyServer stands for the address of the session that a request is sent with.
+// anyServer is the placeholder for the address of a session in a request that has no session yet.
 var anyServer = &url.URL{Scheme: "https", Host: anyHost}
 
 const anyHost = "api-server.invalid"
 
-// exchange is a request with the attempts at it: another one follows each login.
+// exchange is a request with its attempts: one with the current session, and one after each login.
 type exchange struct {
 	client  *Client
 	request *Request
 	limit   time.Duration // time limit of an attempt; none if not positive
 	cancel  context.CancelCauseFunc
 
-	left      time.Duration // time in which the request may write; no limit if not positive
+	left      time.Duration // remaining time of the fence for a writing request; no limit if not positive
 	begun     time.Time
-	repeated  bool        // there was an attempt before this one
+	repeated  bool        // the current attempt is not the first one
 	timer     *time.Timer // nil if there is no limit
 	rejection error       // 401; nil if the last attempt was accepted
 }
@@ -39,8 +39,8 @@ type exchange struct {
 // exchangeKey is the context's key of the exchange that a request belongs to.
 type exchangeKey struct{}
 
-// send sends the request and returns a successful response. The context governs the
-// reading of the response too, after which the caller calls end.
+// send sends the request and returns a successful response. The context also limits the reading of the response, after
+// which the caller calls end.
 func (e *exchange) send(ctx context.Context) (*http.Response, error) {
 	r := e.request
 	resp, err := e.attempt(ctx)
@@ -97,8 +97,8 @@ func (e *exchange) attempt(ctx context.Context) (*http.Response, error) {
 	}
 }
 
-// sendFollowing sends the request like attempt, and follows redirects. They are so rare that the request
-// is sent again for it.
+// sendFollowing sends the request like attempt, and follows redirects. It repeats the request from the start, because
+// redirects are rare.
 func (e *exchange) sendFollowing(ctx context.Context) (*http.Response, error) {
 	req, err := e.newRequest(context.WithValue(ctx, exchangeKey{}, e), "https://"+anyHost)
 	if err != nil {
@@ -107,8 +107,8 @@ func (e *exchange) sendFollowing(ctx context.Context) (*http.Response, error) {
 	return e.client.following.Do(req)
 }
 
-// mayFollow reports whether a response is a redirect that can be followed without another method. Others
-// would turn a PATCH into a GET, whose answer looks as if the patch was applied.
+// mayFollow reports whether a response is a redirect that keeps the method. Other redirects would turn a PATCH into a
+// GET, whose response looks as if the patch was applied.
 func mayFollow(method string, status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
@@ -122,8 +122,8 @@ func mayFollow(method string, status int) bool {
 // acceptsJSON is the Accept header of most requests.
 var acceptsJSON = []string{"application/json"}
 
-// newRequest returns the request for an address. Its headers are its own, as plugins for credentials add
-// some.
+// newRequest returns the request for an address. The request has its own headers, because credential plugins add
+// headers.
 func (e *exchange) newRequest(ctx context.Context, address string) (*http.Request, error) {
 	r := e.request
 	var body io.Reader
@@ -144,8 +144,7 @@ func (e *exchange) newRequest(ctx context.Context, address string) (*http.Reques
 	return req, nil
 }
 
-// begin starts an attempt. It does nothing if there is no exchange, as do rejected and
-// loginFailed.
+// begin starts an attempt. Like rejected and loginFailed, it does nothing for a nil exchange.
 func (e *exchange) begin(ctx context.Context) {
 	if e == nil {
 		return
@@ -156,7 +155,7 @@ func (e *exchange) begin(ctx context.Context) {
 	}
 	e.left = 0
 	if left, limited := fence.Left(ctx); limited && writes(e.request.Method) {
-		e.left = max(1, left) // a lapsed one does not leave
+		e.left = max(1, left) // positive, so that a lapsed fence does not mean no limit
 	}
 	e.expireIn(0)
 }
@@ -172,7 +171,7 @@ func (e *exchange) expireIn(since time.Duration) {
 	}
 }
 
-// limitTo replaces the limit of an attempt, which counts from its beginning.
+// limitTo replaces the time limit of the running attempt. The time since the start of the attempt counts.
 func (e *exchange) limitTo(limit time.Duration) {
 	if limit == e.limit {
 		return
@@ -208,14 +207,14 @@ func (e *exchange) rejected(resp *http.Response, body []byte) {
 	e.end(resp.StatusCode, e.rejection)
 }
 
-// loginFailed notes why there is no session for another attempt.
+// loginFailed records why there is no session for another attempt.
 func (e *exchange) loginFailed(err error) {
 	if e != nil {
 		e.rejection = fmt.Errorf("%w: %w", err, e.rejection)
 	}
 }
 
-// causeOf returns why a context ended, or else the error.
+// causeOf returns the cause of the context's end; the error if the context did not end.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -228,7 +227,7 @@ func failure(r *Request, resp *http.Response) error {
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return nil
 	}
-	// A body that cannot be read leaves the status.
+	// If the body cannot be read, the error only has the status.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit))
 	return statusError(r, resp, body)
 }

@@ -13,31 +13,31 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// ListOptions select what to list or to watch, with the names of the API.
+// ListOptions select the objects to list or to watch. The fields have the names of the API.
 type ListOptions struct {
 	ResourceVersion      string
 	ResourceVersionMatch string
 	LabelSelector        string
 	FieldSelector        string
-	ShardSelector        string        // ranges of a hash, which only some servers know: others ignore it
+	ShardSelector        string        // ranges of a hash; ignored by servers that do not support it
 	Limit                int64         // lists only
 	Continue             string        // lists only
 	SendInitialEvents    bool          // streams only: begin with the existing objects
 	Timeout              time.Duration // streams only, on the server's side; 0 is the server's default
 	KeepManagedFields    bool
 
-	// MetadataOnly requests nothing but type and metadata of the objects. Servers that cannot do that send whole objects.
+	// MetadataOnly requests only the type and the metadata of objects. Servers that do not support this send whole objects.
 	MetadataOnly bool
 
-	// Keep reports whether a listed object is of interest; others are dropped while the list is read. Optional.
+	// Keep reports whether to keep a listed object. Other objects are dropped while the list is read. Optional.
 	Keep func(*object.Object) bool
 
-	// Patience is how many times the time until the response to a list begins is doubled, up to five
-	// times the request timeout.
+	// Patience doubles [ClientOptions].AnswerTimeout this number of times for a list, up to five times the request
+	// timeout.
 	Patience int
 }
 
-// FromMeta converts the options of client-go's reflector.
+// FromMeta converts the options that client-go's reflector passes.
 func FromMeta(o metav1.ListOptions) ListOptions {
 	return ListOptions{
 		ResourceVersion:      o.ResourceVersion,
@@ -83,10 +83,10 @@ func (o ListOptions) wire(res *resources.Resource) object.ParseOptions {
 	return object.ParseOptions{KeepManagedFields: o.KeepManagedFields, APIVersion: res.APIVersion(), Kind: res.Kind, Keep: o.Keep}
 }
 
-// listPatience is how many request timeouts a list may take, since it can be large.
+// listPatience is the number of request timeouts that a list may take, because it can be large.
 const listPatience = 5
 
-// maxPatience keeps the time from overflowing.
+// maxPatience prevents an overflow of the doubled timeout.
 const maxPatience = 10
 
 // List fetches the objects of a namespace, or of the cluster if the namespace is empty. It

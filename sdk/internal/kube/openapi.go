@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// OpenAPI returns the document of OpenAPI v3 that the API server publishes of a version of an API group.
-// Servers before Kubernetes 1.27 may have none.
+// OpenAPI returns the OpenAPI v3 document of a version of an API group. Servers before Kubernetes 1.27 may not publish
+// it.
 func (c *Client) OpenAPI(ctx context.Context, group, version string) ([]byte, error) {
 	path := "/openapi/v3/api/" + version
 	if group != "" {

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// outages logs that requests fail and are repeated: once when that begins and once when it is over,
-// however many requests there are. It is safe for concurrent use.
+// outages logs when requests start to fail and when they succeed again, once for all concurrent requests. It is safe for
+// concurrent use.
 type outages struct {
 	mu      sync.Mutex
 	ongoing map[Class]*outage
 }
 
-// outage is requests that are repeated at the same time, for the same class of errors.
+// outage counts the concurrently repeated requests with one class of errors.
 type outage struct {
 	requests int // number of requests that are being repeated
 	failures int
 	began    time.Time
 }
 
-// begin notes that a request is going to be repeated. It returns what to call after each further
-// attempt, and after the last one.
+// begin records that a request is going to be repeated. The caller calls failed after each further failed attempt, and
+// end after the last attempt.
 func (o *outages) begin(ctx context.Context, logger *slog.Logger, err error, delay time.Duration) (failed func(), end func(error)) {
 	class := Classify(err)
 	if class == TooManyRequests {
-		return func() {}, func(error) {} // servers do so in their everyday life
+		return func() {}, func(error) {} // throttling is normal, not an outage
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

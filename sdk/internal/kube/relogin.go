@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxLogins is how many times a request is repeated with other credentials before it
-// fails. A login that returns invalid credentials every time would loop without it.
+// maxLogins limits how often a request is repeated with other credentials. Without the limit, a login that always
+// returns invalid credentials would cause an endless loop.
 const maxLogins = 3
 
-// Follow returns a configuration for other clients of the same cluster. They use the
-// session that is current at each request, and log in again like the source's own client.
-// The session, if not nil, provides the address that the configuration shows.
+// Follow returns a configuration for other clients of the same cluster. Each of their requests uses the current session
+// of the source, and is repeated after a login if the API server rejects the credentials. If the session is not nil, the
+// configuration has its address.
 func Follow(source Source, session *Session) *rest.Config {
 	t := &reloginTransport{source: source, base: &url.URL{Scheme: "https", Host: "not-logged-in-yet.invalid"}}
 	if session != nil {
@@ -26,26 +26,25 @@ func Follow(source Source, session *Session) *rest.Config {
 	return &rest.Config{Host: t.base.String(), Transport: t}
 }
 
-// reloginTransport sends requests with the current session of a source. When the API
-// server answers 401, it invalidates the session, gets another one, for which the source
-// may log in, and repeats the request.
+// reloginTransport sends requests with the current session of a source. If the API server responds with 401, it
+// invalidates the session and repeats the request with another session, for which the source may log in.
 type reloginTransport struct {
 	source Source
 	base   *url.URL // base URL of requests, instead of the session's own address
 }
 
-// CloseIdleConnections does nothing, because the connections belong to sessions, which their source closes. Clients
-// of client-go log that they do not know the transport if it does not have this method.
+// CloseIdleConnections does nothing, because the source closes the connections of its sessions. Without this method,
+// client-go would log that it does not know the type of the transport.
 func (t *reloginTransport) CloseIdleConnections() {}
 
-// RoundTrip implements [http.RoundTripper]. It returns the 401 if there is no other session
-// or if the body cannot be sent again.
+// RoundTrip implements [http.RoundTripper]. It returns the response with 401 if there is no other session, or if the
+// body cannot be sent again.
 func (t *reloginTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	session, err := t.source.Current(ctx)
 	if err != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // as a RoundTripper must
+			_ = req.Body.Close() // a RoundTripper must close the body
 		}
 		return nil, &noSessionError{err}
 	}
@@ -74,8 +73,8 @@ func (t *reloginTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	}
 }
 
-// anotherSession invalidates a session that the API server rejected, and returns the one to repeat the
-// request with; nil if there is none, or if the request was repeated too often.
+// anotherSession invalidates a session that the API server rejected, and returns the session for the repeated request.
+// It returns nil if there is no other session, or if the request was repeated too often.
 func anotherSession(ctx context.Context, source Source, rejected *Session, logins int, e *exchange) *Session {
 	source.Invalidate(rejected)
 	if logins == maxLogins {
@@ -92,8 +91,8 @@ func anotherSession(ctx context.Context, source Source, rejected *Session, login
 	return next
 }
 
-// addressed returns a copy of the request for the address of a session. It has headers of its
-// own, as plugins for credentials add some.
+// addressed returns a copy of the request for the address of a session. The copy has its own headers, because credential
+// plugins add headers.
 func (t *reloginTransport) addressed(req *http.Request, session *Session, body io.ReadCloser) *http.Request {
 	base := session.base
 	out := req.Clone(req.Context())
@@ -111,13 +110,13 @@ func (t *reloginTransport) addressed(req *http.Request, session *Session, body i
 
 // buffer reads a body into memory, so that its connection is free for the next attempt.
 func buffer(resp *http.Response) []byte {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit)) // whatever can be read of it
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit)) // a partial body is enough for the error
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return body
 }
 
-// noSessionError is the error of a request that was not sent, as there are no credentials.
+// noSessionError is the error of a request that was not sent because there are no credentials.
 type noSessionError struct{ err error }
 
 // Error implements error.

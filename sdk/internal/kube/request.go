@@ -19,15 +19,15 @@ type Request struct {
 	ContentType string // type of the body
 	Body        []byte
 
-	Resource *resources.Resource // resource of the objects in the path, or nil
+	Resource *resources.Resource // resource of the objects in the path; nil for other paths
 
 	name, subresource string
 	stream            bool
 	repeated          bool                   // an earlier attempt failed
-	repeat            func() ([]byte, error) // returns the body of the attempts after the first one; nil if it is the same
+	repeat            func() ([]byte, error) // returns the body of later attempts; nil if they send the same body
 	patience          time.Duration          // factor of the request timeout; 0 is 1
 	answerTimeout     time.Duration          // time until the response begins; none if not positive
-	anyAnswer         bool                   // retry only if the server does not answer
+	anyAnswer         bool                   // retry only if the server does not respond
 	keepManagedFields bool                   // keep metadata.managedFields of the object in the response
 	status            int                    // HTTP status of the last successful response
 }
@@ -43,12 +43,12 @@ func (c *Client) Do(ctx context.Context, r Request) ([]byte, error) {
 	return received, err
 }
 
-// errGarbled is wrapped by the error of a successful response with unexpected content, as proxies send it while a
-// server starts. The request is repeated as after a 503.
+// errGarbled is wrapped by the error of a successful response with unexpected content. Proxies send such responses while
+// a server starts. The request is retried as after a 503.
 var errGarbled = errors.New("unexpected content in the response")
 
-// fetch sends a request with the retries of the client's options, and reads the response with a
-// function. An error of that is retried too.
+// fetch sends a request with the retries of the client's options, and reads the response with a function. It also retries
+// if the function fails.
 func (c *Client) fetch(ctx context.Context, r Request, read func(body []byte, header http.Header) error) error {
 	return c.retry(ctx, &r, func() error {
 		defer func() { r.repeated = true }()
@@ -65,7 +65,7 @@ func (c *Client) fetch(ctx context.Context, r Request, read func(body []byte, he
 	})
 }
 
-// shorter returns the shorter of two limits, of which one that is not positive is none.
+// shorter returns the shorter of two time limits. A limit that is not positive means no limit.
 func shorter(a, b time.Duration) time.Duration {
 	if a <= 0 || b > 0 && b < a {
 		return b
@@ -73,9 +73,8 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// receive sends a request once for each session, and reads the response with a function.
-// The request timeout limits each attempt, the reading included; the time until the response
-// begins may have a limit of its own.
+// receive sends a request once for each session, and reads the response with a function. The request timeout limits each
+// attempt with the reading. The request's answerTimeout also limits the time until the response starts.
 func (c *Client) receive(ctx context.Context, r *Request, read func(*http.Response) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -86,7 +85,7 @@ func (c *Client) receive(ctx context.Context, r *Request, read func(*http.Respon
 		return err
 	}
 	e.limitTo(whole)
-	defer func() { _ = resp.Body.Close() }() // everything of interest has been read
+	defer func() { _ = resp.Body.Close() }() // the response is already read, so an error of closing is irrelevant
 	if err = read(resp); err != nil {
 		err = networkError(r, causeOf(ctx, err))
 	}

@@ -17,8 +17,8 @@ func (c *Client) retry(ctx context.Context, r *Request, attempt func() error) er
 	return c.again(ctx, r, attempt, err)
 }
 
-// again makes the attempts after the first one, which failed. It is separate as the loop
-// over the backoffs allocates.
+// again makes the attempts after the first one. It is a separate function because the loop over the backoffs allocates
+// memory, which successful requests avoid.
 func (c *Client) again(ctx context.Context, r *Request, attempt func() error, err error) error {
 	attempts, failed, end := 1, func() {}, func(error) {}
 	defer func() { end(err) }()

@@ -15,8 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// Session is the connections to a cluster with one set of credentials. It is safe for
-// concurrent use.
+// Session holds the connections to a cluster with one set of credentials. It is safe for concurrent use.
 type Session struct {
 	base        *url.URL
 	address     string // address of the base without a user; paths are appended
@@ -26,14 +25,14 @@ type Session struct {
 // DefaultConnectTimeout limits a TCP handshake by default.
 const DefaultConnectTimeout = 30 * time.Second
 
-// NewSession returns a session that connects with the first request. The connectTimeout
-// limits a TCP handshake; it defaults to 30s, and there is none if it is negative.
+// NewSession returns a session that connects at the first request. The connectTimeout limits a TCP handshake; it
+// defaults to 30s, and there is no limit if it is negative.
 func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 0 // each request has its own deadline, and streams have none
 	if config.Dial == nil {
-		// Sessions with a dialer of their own share no connections. client-go would otherwise reuse
-		// connections that were opened with a certificate that has been replaced since.
+		// A separate dialer per session prevents client-go from sharing connections between sessions. It would reuse
+		// connections that were opened with an old certificate.
 		config.Dial = dialer(connectTimeout).DialContext
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
@@ -51,20 +50,20 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 }
 
 func dialer(connectTimeout time.Duration) *net.Dialer {
-	// The zero value of a dialer's timeout is none.
+	// A dialer with a timeout of 0 has no limit.
 	return &net.Dialer{Timeout: max(0, cmp.Or(connectTimeout, DefaultConnectTimeout)), KeepAlive: 30 * time.Second}
 }
 
-// Server returns the address of the cluster, for people: without a password.
+// Server returns the address of the cluster without a password, for messages to people.
 func (s *Session) Server() string { return s.base.Redacted() }
 
-// RoundTrip implements [http.RoundTripper] for requests to the session's address. All requests leave here, with each
-// retry and each repetition after a login: those that write are refused once the fence of their context has lapsed.
+// RoundTrip implements [http.RoundTripper] for requests to the session's address. All requests pass here, including
+// retries and repetitions after a login. It rejects writing requests after the fence of their context lapsed.
 func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
 	if writes(req.Method) {
 		if err := fence.MayWrite(req.Context()); err != nil {
 			if req.Body != nil {
-				_ = req.Body.Close() // as a RoundTripper must
+				_ = req.Body.Close() // a RoundTripper must close the body
 			}
 			return nil, err
 		}
@@ -78,5 +77,5 @@ func writes(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }
 
-// Close closes the idle connections at once, and the others when they become idle.
+// Close closes idle connections at once, and other connections when they become idle.
 func (s *Session) Close() { s.connections.close() }

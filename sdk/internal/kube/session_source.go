@@ -10,8 +10,7 @@ import (
 
 // Source provides sessions. It renews credentials while requests continue.
 type Source interface {
-	// Current returns a session that is not known to be invalid. It blocks while a login
-	// runs.
+	// Current returns a session that the API server did not reject. It blocks while a login runs.
 	Current(ctx context.Context) (*Session, error)
 
 	// Invalidate reports that the API server rejected the credentials of a session. Current then returns a new
@@ -28,11 +27,11 @@ func Fixed(session *Session) Source { return fixed{session} }
 // Current implements [Source].
 func (s fixed) Current(context.Context) (*Session, error) { return s.session, nil }
 
-// Invalidate implements [Source]. It does nothing, as there is no other session.
+// Invalidate implements [Source]. It does nothing, because there is no other session.
 func (fixed) Invalidate(*Session) {}
 
-// ConfigSource is a source of one configuration, without logins. After the API server rejects the
-// credentials, they are read again if they are in a file or come from a plugin.
+// ConfigSource is a source of one configuration, without logins. After the API server rejects the credentials, it reads
+// them again if they are in a file or come from a plugin.
 type ConfigSource struct {
 	config         *rest.Config
 	connectTimeout time.Duration
@@ -42,8 +41,7 @@ type ConfigSource struct {
 	session *Session
 }
 
-// NewConfigSource returns a source with a session that is not connected yet. See [NewSession] about
-// the timeout.
+// NewConfigSource returns a source with a session that is not connected yet. The timeout is the timeout of [NewSession].
 func NewConfigSource(config *rest.Config, connectTimeout time.Duration) (*ConfigSource, error) {
 	session, err := NewSession(config, connectTimeout)
 	if err != nil {
@@ -60,8 +58,7 @@ func (g *ConfigSource) Current(context.Context) (*Session, error) {
 	return g.session, nil
 }
 
-// Invalidate implements [Source]. It replaces a session if another one can have other
-// credentials.
+// Invalidate implements [Source]. It replaces the session if the configuration can return other credentials.
 func (g *ConfigSource) Invalidate(session *Session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +67,7 @@ func (g *ConfigSource) Invalidate(session *Session) {
 	}
 	next, err := NewSession(g.config, g.connectTimeout)
 	if err != nil {
-		return // e.g. a file is being replaced: the next rejection tries again
+		return // for example, a file is being replaced; the next rejection tries again
 	}
 	g.session = next
 	session.Close()

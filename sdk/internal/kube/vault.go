@@ -21,28 +21,28 @@ func (e *LoginError) Error() string { return "login: " + e.Err.Error() }
 // Unwrap returns the error of the login.
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// maxRejected bounds the remembered keys of rejected credentials.
+// maxRejected limits the number of remembered keys of rejected credentials.
 const maxRejected = 100
 
 // Credential is a result of a login.
 type Credential struct {
 	Session  *Session
-	Priority int       // the highest one is used first
+	Priority int       // the credential with the highest priority is used first
 	Expires  time.Time // time when the vault stops using it; zero means never
 
-	// Key is equal for equal configurations; empty if it is unknown. An existing session with
-	// the same key is kept in place of this one.
+	// Key is equal for equal configurations; empty if it is unknown. If a session with the same key exists, the vault
+	// keeps the existing session.
 	Key string
 
-	// Renewable is whether the same configuration can have different credentials over time,
-	// e.g. those in a file. The vault does not accept other credentials again once the API
-	// server rejected them, as the logins would never end.
+	// Renewable reports whether the configuration can have different credentials over time, for example from a file. The
+	// vault does not accept other credentials again after the API server rejected them, because the logins would never
+	// end.
 	Renewable bool
 }
 
-// Vault is a [Source] that logs in when it has no valid session: at the first request,
-// after the API server rejected all sessions, and when they expired. There is one login at
-// a time, and all requests wait for it. It is safe for concurrent use.
+// Vault is a [Source] that logs in when it has no valid session: at the first request, after the API server rejected all
+// sessions, and after all sessions expired. Only one login runs at a time, and all requests wait for it. A Vault is safe
+// for concurrent use.
 type Vault struct {
 	ctx   context.Context // context of the logins
 	login func(ctx context.Context) ([]Credential, error)
@@ -50,7 +50,7 @@ type Vault struct {
 
 	mu          sync.Mutex
 	credentials []Credential
-	rejected    []string // keys, the oldest first
+	rejected    []string // keys of rejected credentials, oldest first
 	renewal     *renewal // the running login; nil if there is none
 }
 
@@ -82,11 +82,11 @@ func (v *Vault) Peek() *Session {
 	return v.best(time.Now())
 }
 
-// loginKey is the context's key of the vault whose login it belongs to.
+// loginKey is the key of the vault in the context of its login.
 type loginKey struct{}
 
-// errInsideLogin is the error of a request by a login with the credentials that it should
-// return itself: they would wait for each other.
+// errInsideLogin is the error of a request that a login sends through the vault. The request would wait for the login, and
+// the login for the request.
 var errInsideLogin = errors.New("no credentials yet: a login must not use the client that it logs in")
 
 // Current implements [Source]. It returns the session of the highest priority, and logs in
@@ -119,8 +119,8 @@ func (v *Vault) Current(ctx context.Context) (*Session, error) {
 	}
 }
 
-// Invalidate implements [Source]. It removes the session, once for all requests that failed
-// with it. When there is no other session, the next request logs in.
+// Invalidate implements [Source]. It removes the session once, even if several requests failed with it. If no other
+// session is left, the next request logs in.
 func (v *Vault) Invalidate(session *Session) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -26,8 +26,7 @@ func about(method string, res *resources.Resource, namespace, name, subresource 
 	return Request{Method: method, Path: path, Resource: res, name: name, subresource: subresource}, nil
 }
 
-// verb returns the API's verb of the request. It is "get" for all that is not an object,
-// such as the documents of the discovery.
+// verb returns the API verb of the request. It is "get" for paths without objects, such as discovery documents.
 func (r *Request) verb() string {
 	switch {
 	case r.Method == http.MethodPost:
@@ -81,12 +80,12 @@ type PatchRequest struct {
 	ContentType     string // [patch.MergeType] or [patch.JSONType]
 	Body            []byte
 
-	// Repeat returns the body of the attempts after the first one. Defaults to Body.
+	// Repeat returns the body of later attempts. Defaults to Body.
 	Repeat func() ([]byte, error)
 }
 
-// SendPatch is [Client.Patch] that also reports whether the request was repeated: the server may have
-// applied an earlier attempt whose answer was lost.
+// SendPatch is [Client.Patch] that also reports whether the request was repeated. Then the server may have applied an
+// earlier attempt whose response was lost.
 func (c *Client) SendPatch(ctx context.Context, res *resources.Resource, p PatchRequest) (patched *object.Object, repeated bool, err error) {
 	r, err := about(http.MethodPatch, res, p.Namespace, p.Name, p.Subresource, nil)
 	if err != nil {
@@ -97,7 +96,7 @@ func (c *Client) SendPatch(ctx context.Context, res *resources.Resource, p Patch
 	return patched, r.repeated, err
 }
 
-// bodies are buffers for responses, whose content is copied when it is parsed.
+// bodies are reused buffers for responses. Parsing copies the content.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // object sends a request for an object.
@@ -133,8 +132,8 @@ func (c *Client) object(ctx context.Context, r *Request) (found *object.Object, 
 	return found, nil
 }
 
-// parseAnswer parses the object in a response. Anything else is an error like a broken connection:
-// some proxies answer 200 with a page of their own.
+// parseAnswer parses the object in a response. Other content is a retriable error, because some proxies respond with 200
+// and an HTML page.
 func parseAnswer(r *Request, body []byte) (*object.Object, error) {
 	o, err := object.Parse(body, object.ParseOptions{
 		APIVersion: r.Resource.APIVersion(), Kind: r.Resource.Kind, KeepManagedFields: r.keepManagedFields,

@@ -7,10 +7,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxWarnings bounds the remembered texts.
+// maxWarnings limits the number of remembered texts.
 const maxWarnings = 256
 
-// warnings remembers the server's warnings, which come with every request.
+// warnings remembers the server's warnings, because the server repeats them in every response.
 type warnings struct {
 	mu     sync.Mutex
 	logged map[string]struct{}

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// streamBuffer is the size of the read buffer. Longer frames are collected in another one.
+// streamBuffer is the size of the read buffer. Longer frames are collected in a separate buffer.
 const streamBuffer = 16 << 10
 
 // keptBuffer is the size up to which a buffer is kept for reuse.
@@ -48,14 +48,14 @@ var (
 	// ErrClosed is the error of [Stream.Next] after [Stream.Close].
 	ErrClosed = errors.New("the stream is closed")
 
-	// ErrDamaged is wrapped by the error of [Stream.Next] if a line is no frame. The event in it is
-	// lost, and others may be too.
+	// ErrDamaged is wrapped by the error of [Stream.Next] if a line is not a valid frame. Its event and later events may
+	// be lost.
 	ErrDamaged = errors.New("the stream is damaged")
 )
 
-// Watch opens a stream of the changes in a namespace, or in the cluster if the namespace is
-// empty. The stream ends with the context. Watch does not retry: its caller must reopen ended
-// streams anyway, and knows from which resourceVersion.
+// Watch opens a stream of the changes in a namespace, or in the cluster if the namespace is empty. The stream ends with
+// the context. Watch does not retry, because the caller must also reopen streams that end, and knows the resourceVersion
+// to continue from.
 func (c *Client) Watch(ctx context.Context, res *resources.Resource, namespace string, options ListOptions) (*Stream, error) {
 	r, err := about(http.MethodGet, res, namespace, "", "", options.query(true))
 	if err != nil {
@@ -81,13 +81,12 @@ func newStream(ctx context.Context, cancel context.CancelCauseFunc, from io.Read
 	return &Stream{body: body, cancel: cancel, ctx: ctx, reader: bufio.NewReaderSize(body, streamBuffer), options: options}
 }
 
-// OnReceived sets a function that [Stream.Next] calls whenever bytes arrive, be they a whole frame
-// or not.
+// OnReceived sets a function that [Stream.Next] calls whenever bytes arrive, even for a partial frame.
 func (s *Stream) OnReceived(received func()) { s.body.received = received }
 
-// Next waits for the next frame, which is a line. Servers that indent JSON use several lines; the
-// first one is a mere bracket then. The error is [io.EOF] if the server ended the stream regularly,
-// and [ErrDamaged] if a line is no frame.
+// Next waits for the next frame. A frame is a line. If a server indents JSON, a frame has several lines, and its first
+// line is only a bracket. The error is [io.EOF] if the server ended the stream regularly, and wraps [ErrDamaged] if a line
+// is not a valid frame.
 func (s *Stream) Next() (object.Frame, error) {
 	if cap(s.long) > keptBuffer {
 		s.long = nil
@@ -127,8 +126,8 @@ func (s *Stream) readLine() ([]byte, error) {
 	}
 }
 
-// readIndented returns all lines of an indented frame, whose first line is given. The inner lines are indented, which
-// distinguishes them from the beginning of another frame.
+// readIndented returns all lines of an indented frame, given its first line. A closing bracket without indentation ends
+// the frame; any other line without indentation means that the frame is incomplete.
 func (s *Stream) readIndented(first []byte) ([]byte, error) {
 	s.long = append(s.long[:0], first...)
 	for {

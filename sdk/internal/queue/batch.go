@@ -6,33 +6,31 @@ import "github.com/kopf-dev/kopf/sdk/internal/watch"
 type Batch struct {
 	Key Key
 
-	// Events are the events since the previous batch, oldest first; only the newest unless all are
-	// kept for the resource.
+	// Events are the events since the previous batch, oldest first; only the newest unless [Options].KeepEvents keeps
+	// all events of the resource.
 	Events []watch.Event
 
-	// Newest is the last of the events. Without events, the object is processed again, with the Newest of the
-	// previous batch. The processor may replace it by a newer version.
+	// Newest is the last of the events; without events, the Newest of the previous batch. The processor may replace it
+	// by a newer version.
 	Newest watch.Event
 
-	// Listed reports whether any event since the previous batch was of a list, even if it was not
-	// kept.
+	// Listed reports whether any event since the previous batch came from a list, even if the event was not kept.
 	Listed bool
 
-	// Complete is the greatest of [watch.Event.Complete] of the events since the previous batch, even if
-	// they were not kept.
+	// Complete is the greatest [watch.Event.Complete] since the previous batch, including events that were not kept.
 	Complete uint64
 
-	// Requeued reports whether the object is to be processed again, whether or not there are events.
+	// Requeued reports whether the object was requeued or its delay is over. There may be events, too.
 	Requeued bool
 
-	// Bodiless reports whether Newest has only the identity of the object: its content was not kept.
+	// Bodiless reports whether Newest has only the identity of the object, because the content was not kept.
 	Bodiless bool
 
 	queue *Queue
 	entry *entry
 }
 
-// Ended reports whether the object is known to be deleted by now. Another object may have its name.
+// Ended reports whether the newest queued event is the deletion of the object. Another object may have its name.
 func (b *Batch) Ended() bool {
 	b.queue.mu.Lock()
 	defer b.queue.mu.Unlock()

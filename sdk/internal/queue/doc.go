@@ -1,3 +1,3 @@
-// Package queue gives each object a worker while there is work for it. Events of one object
-// are processed one batch at a time, different objects in parallel.
+// Package queue gives each object a worker while the object has events. Events of one object are processed one batch at
+// a time, different objects in parallel.
 package queue

@@ -7,13 +7,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// state is where an object is in its way through the queue.
+// state is the progress of an object through the queue.
 type state int
 
 const (
 	idle    state = iota // about to change its state, or to be dropped
-	ready                // is in the list of ready entries
-	running              // being processed
+	ready                // queued in the list of ready entries
+	running              // a worker processes the object or runs its functions of [Queue.Between]
 	waiting              // the delay of a [Next] is running
 	held                 // behind a closed gate
 )
@@ -22,20 +22,20 @@ const (
 type entry struct {
 	key      Key
 	state    state
-	events   []watch.Event // since the last batch; only the newest if not all are kept
-	listed   bool          // one of them was of a listing
-	complete uint64        // the greatest [watch.Event.Complete] of them
+	events   []watch.Event // events since the last batch; only the newest unless the resource keeps all
+	listed   bool          // an event since the last batch came from a list
+	complete uint64        // the greatest [watch.Event.Complete] since the last batch
 
-	newest   watch.Event // version being processed, or to be processed again; else none
-	bodiless bool        // it has only the identity of the object
-	again    bool        // process it even without events
+	newest   watch.Event // version to process if there are no events; zero if unknown
+	bodiless bool        // newest has only the identity of the object
+	again    bool        // process the object even without events
 
-	between []func(context.Context) // called before the next processing: see [Queue.Between]
+	between []func(context.Context) // functions of [Queue.Between], called before the next processing
 
 	scheduled *Next     // the [Next] whose delay is running
 	end       time.Time // end of the delay
 	timer     *time.Timer
-	kept      *Next // the [Next] to schedule again after the functions in between, unless there are events; else nil
+	kept      *Next // the [Next] that functions of [Queue.Between] interrupted; scheduled after them unless an event arrives
 
 	gate *Gate // holds the object while closed; nil if there is none
 

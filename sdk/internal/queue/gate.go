@@ -2,20 +2,20 @@ package queue
 
 import "github.com/kopf-dev/kopf/sdk/internal/watch"
 
-// Gate holds objects back: their events are queued as usual, but processed only when the gate is
-// open. The zero value is closed. A gate must be used with one queue only.
+// Gate holds objects back: their events are queued, but not processed before the gate is open. The zero value is closed.
+// A gate must be used with one queue only.
 type Gate struct {
 	open bool
 	held []*entry
 }
 
-// PutBehind is [Queue.Put] for an object that must not be processed before the gate is open. It does
-// not interrupt processing.
+// PutBehind is [Queue.Put] for an object that must not be processed before the gate is open. It does not interrupt
+// processing.
 func (q *Queue) PutBehind(gate *Gate, resource string, event watch.Event) {
 	q.put(gate, resource, event)
 }
 
-// Open opens a gate. The objects behind it are processed in the order in which they came.
+// Open opens a gate. The objects behind the gate are processed in the order of their arrival.
 func (q *Queue) Open(gate *Gate) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,7 +39,7 @@ func (q *Queue) admit(e *entry) {
 	}
 }
 
-// hold holds an object back if its gate is closed. It reports whether it is.
+// hold holds an object back if its gate is closed. It reports whether the gate is closed.
 func (q *Queue) hold(e *entry) bool {
 	if e.gate == nil || e.gate.open {
 		e.gate = nil

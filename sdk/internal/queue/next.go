@@ -8,16 +8,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Next is when to process an object again without an event; at once if the delay is over. It is dropped if an event of
-// the object arrives first, since the processor decides again then.
+// Next schedules the processing of an object without an event, after a delay. An event of the object that arrives
+// first cancels it, because the processor then returns another Next.
 type Next struct{ After time.Duration }
 
-// keepFor is the longest delay for which the content of an object is kept. Thousands of objects may be waiting for an
-// hour.
+// keepFor is the longest delay for which the queue keeps the content of an object. Thousands of objects may wait for
+// an hour.
 const keepFor = time.Minute
 
-// Again requeues an object: it is processed again at once or, if it is being processed, after that;
-// [Batch.Requeued] is true then. The version of the event is only used if the queue knows none.
+// Again requeues an object: a worker processes it at once or, if a worker is processing it, once more afterwards, with
+// [Batch.Requeued] set. The version of the event is only used if the queue knows no version of the object.
 func (q *Queue) Again(resource string, event watch.Event) {
 	key := KeyOf(resource, event.Object)
 	q.mu.Lock()
@@ -40,13 +40,13 @@ func (q *Queue) Again(resource string, event watch.Event) {
 		q.enqueue(e)
 	case idle:
 		q.enqueue(e)
-	case ready, running, held: // it is processed anyway
+	case ready, running, held: // the next processing of the object sees e.again
 	}
 }
 
-// Between calls a function while the object is not being processed: at once, or after the present processing. Queued
-// or scheduled processing of the object comes after the function. It returns false if the queue is stopped, and does
-// not call the function if the queue stops before its turn.
+// Between calls a function while no worker processes the object: at once, or after the current processing, but before
+// queued or scheduled processing. It returns false if the queue is stopped. If the queue stops later, the function may
+// not be called.
 func (q *Queue) Between(key Key, do func(ctx context.Context)) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,10 +64,10 @@ func (q *Queue) Between(key Key, do func(ctx context.Context)) bool {
 		e.kept = &Next{After: time.Until(e.end)}
 		q.unschedule(e)
 		q.enqueue(e)
-	case idle, held: // nothing of the object is processed behind the gate, but this is not about its events
+	case idle, held: // a closed gate only holds back events, not the function
 		e.state = idle
 		q.enqueue(e)
-	case running, ready: // its turn comes
+	case running, ready: // process calls the function
 	}
 	return true
 }
@@ -85,7 +85,7 @@ func (q *Queue) schedule(e *entry, next *Next) {
 	e.timer = time.AfterFunc(max(0, next.After), func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		// An event may have arrived first, and something else been scheduled since.
+		// Before the timer fired, an event may have arrived, and another Next may be scheduled.
 		if e.state != waiting || e.scheduled != next {
 			return
 		}

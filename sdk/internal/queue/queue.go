@@ -12,10 +12,10 @@ import (
 // DefaultExitTimeout is how long processing may continue after [Queue.Stop].
 const DefaultExitTimeout = 2 * time.Second
 
-// Key identifies an object among those of all resources.
+// Key identifies an object of any resource.
 type Key struct {
 	Resource string // the resource's key
-	Object   string // the uid, or the namespace and name of objects without one
+	Object   string // the UID; for an object without a UID, its namespace and name
 }
 
 // KeyOf returns the key of an object of a resource.
@@ -26,8 +26,8 @@ func KeyOf(resource string, object *object.Object) Key {
 	return Key{resource, object.Namespace + "/" + object.Name}
 }
 
-// Processor processes an object. It returns what to do next for the object; nil if nothing is to be
-// done before the next event. The context ends when the exit timeout is over.
+// Processor processes an object. It returns when to process the object without an event; nil if an event must come
+// first. The context ends when the exit timeout is over.
 type Processor func(ctx context.Context, batch *Batch) *Next
 
 // Options configure a queue.
@@ -39,12 +39,12 @@ type Options struct {
 	// newest of each object. Optional.
 	KeepEvents func(resource string) bool
 
-	// WorkerLimit is the maximum number of workers, including those that wait. If it is not positive,
-	// there is no limit, and their number follows the load.
+	// WorkerLimit is the maximum number of concurrently processed objects, including the ones whose handlers sleep. If it
+	// is not positive, there is no limit, and the number of workers follows the load.
 	WorkerLimit int
 
-	// ExitTimeout is how long processing may continue after [Queue.Stop]. Defaults to 2s. Negative is
-	// no time.
+	// ExitTimeout is how long processing may continue after [Queue.Stop]. Defaults to 2s. A negative timeout cancels
+	// processing at once.
 	ExitTimeout time.Duration
 }
 
@@ -65,8 +65,7 @@ type Queue struct {
 	waiting int
 }
 
-// New returns a queue. Its workers get the values of the context, but do not end with it: see
-// [Queue.Stop].
+// New returns a queue. Its workers get the values of the context, but ignore its end: see [Queue.Stop].
 func New(ctx context.Context, options Options) *Queue {
 	if options.ExitTimeout == 0 {
 		options.ExitTimeout = DefaultExitTimeout
@@ -102,7 +101,7 @@ func (q *Queue) put(gate *Gate, resource string, event watch.Event) {
 		q.admit(e)
 	case idle:
 		q.admit(e)
-	case ready, running, held: // it is processed together with those before it, or after them
+	case ready, running, held: // the next batch contains the event
 	}
 }
 
@@ -117,7 +116,7 @@ func (q *Queue) Drop(match func(Key) bool) {
 	}
 }
 
-// DropObjects is [Queue.Drop] for objects that are matched by their namespaces too.
+// DropObjects is [Queue.Drop] with a match by key and namespace.
 func (q *Queue) DropObjects(match func(key Key, namespace string) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,7 +142,7 @@ func (q *Queue) drop(e *entry) {
 		e.state, e.gate = idle, nil
 		delete(q.entries, e.key)
 	case ready:
-		// It stays in the ready list, with nothing to do when its turn comes.
+		// The entry stays in the ready list; a worker finds no events and removes it.
 		e.again = false
 	case running:
 		e.again = false
@@ -158,7 +157,7 @@ type Stats struct {
 	Waiting int // waiting for the delay of a [Next]
 }
 
-// Stats returns the present numbers of objects.
+// Stats returns the current numbers of objects.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -2,20 +2,18 @@ package queue
 
 import "time"
 
-// The number of workers follows the load. Handlers may take any time, and must not delay the
-// handlers of other objects, so no fixed number is right. But when thousands of objects arrive at
-// once and each takes a moment, a worker for each would only cost memory: more requests at a time do
-// not make the cluster faster, but slower.
+// The number of workers follows the load. Handlers may take any time, and must not delay the handlers of other objects,
+// so no fixed number is right. But if thousands of objects arrive at once and each takes a few milliseconds, a worker
+// for each object would only cost memory, because more concurrent requests make the cluster slower.
 //
-// So the number of counted workers is limited. A worker stops being counted when it has finished, when it announced a
-// long wait, or when it is stuck; then a new worker can start. Stuck means:
+// So only the number of counted workers is limited. A worker is counted from the start of an object until the end, or
+// until it is stuck; then a new worker can start. A worker is stuck:
 //
 //   - in a request to the cluster, after slowRequest;
-//   - elsewhere, hence in a handler, after stuckAfter, and after several times the average of the
-//     others, which is the number of workers divided by the rate at which they finish (Little's
-//     law): if all are slow together, the machine or the cluster is busy, and more workers would
-//     not help;
-//   - elsewhere, if no worker finished for stalledTicks: all of them sleep.
+//   - outside of a request, hence in a handler, after stuckAfter and stuckFactor times the average duration. The average
+//     is the number of counted workers divided by the rate of completions (Little's law). If all workers are slow, the
+//     machine or the cluster is busy, and more workers would not help;
+//   - outside of a request, if no worker finished an object for stalledTicks, because then all handlers sleep.
 const (
 	maxCounted   = 64
 	tickInterval = 25 * time.Millisecond
@@ -30,15 +28,15 @@ const (
 
 // scaling decides how many workers there are. It is guarded by the lock of the queue.
 type scaling struct {
-	running  int // workers
-	starting int // workers that have not taken an object yet
-	counted  int // counted workers
+	running  int // number of workers that process an object or are about to take one
+	starting int // number of workers that are about to take an object
+	counted  int // number of counted workers
 
-	oldest, newest *worker // counted, in the order in which they began
+	oldest, newest *worker // ends of the list of counted workers, ordered by the start of their objects
 
-	completed int     // since the last tick
-	rate      float64 // completions per tick
-	idleTicks int     // consecutive ticks without a completion
+	completed int     // number of processed objects since the last tick
+	rate      float64 // average number of processed objects per tick
+	idleTicks int     // number of consecutive ticks without a processed object
 	timer     *time.Timer
 	ticking   bool
 }
@@ -82,7 +80,7 @@ func (s *scaling) finished(w *worker) {
 	s.completed++
 }
 
-// watch starts the ticks, which continue while objects are ready.
+// watch starts the ticks. They stop when no object is ready.
 func (s *scaling) watch(tick func()) {
 	if s.ticking {
 		return

@@ -21,8 +21,8 @@ func (e *AbandonedError) Error() string {
 	return fmt.Sprintf("%d objects are still being processed after cancellation: %s", len(e.Keys), strings.Join(names, ", "))
 }
 
-// Stop stops the queue. It drops queued objects, and waits for running processing: for the exit timeout, and then for
-// a moment with a cancelled context. It returns an [AbandonedError] if any processing still runs then.
+// Stop stops the queue. It drops queued objects, and waits for running processing up to the exit timeout. Then it
+// cancels the contexts and waits up to [AbandonAfter]. It returns an [AbandonedError] if processing still continues.
 func (q *Queue) Stop() error {
 	q.mu.Lock()
 	q.stopped = true

@@ -14,15 +14,14 @@ var DefaultErrorDelays = slices.Values([]time.Duration{
 	89 * time.Second, 144 * time.Second, 233 * time.Second, 377 * time.Second, 610 * time.Second,
 })
 
-// Throttler delays the processing of one object after errors. The zero value has seen no errors. Its
-// user calls Remaining before each attempt and waits that long, and calls Failed or Succeeded after
-// it.
+// Throttler delays the processing of one object after errors. The zero value has seen no errors. The caller waits for
+// the result of Remaining before each attempt, and calls Failed or Succeeded after the attempt.
 type Throttler struct {
 	errors int
 	until  time.Time
 }
 
-// Remaining returns how long the object must not be processed from now on; zero if it may be.
+// Remaining returns the remaining delay; zero if the object may be processed now.
 func (t *Throttler) Remaining(now time.Time) time.Duration {
 	if t.until.IsZero() {
 		return 0
@@ -35,12 +34,12 @@ func (t *Throttler) Remaining(now time.Time) time.Duration {
 	return left
 }
 
-// Failed notes an error and returns how long the object must not be processed from now on; zero if
-// there are no delays. The sequence of delays starts again after a success.
+// Failed records an error and returns the delay before the next attempt; zero if there are no delays. After a success,
+// the sequence of delays starts from its beginning.
 func (t *Throttler) Failed(now time.Time, delays iter.Seq[time.Duration]) time.Duration {
 	t.errors++
-	// An iterator would have to be released when the object is deleted. Counting is cheap, since the
-	// delays of a day's errors are few.
+	// A kept iterator would have to be released when the object is deleted. Iterating from the start each time is cheap,
+	// because the growing delays permit only few errors per day.
 	var delay time.Duration
 	position := 0
 	for d := range delays {

@@ -9,20 +9,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// maxIdle is how many workers without an object are kept for the next ones. Their stacks have already grown
-// to what processing needs, while that of a new goroutine is copied several times until it has.
+// maxIdle is the number of idle workers that are kept. The stack of a kept worker has already grown to the size that
+// processing needs, while the runtime copies the stack of a new goroutine several times.
 const maxIdle = 32
 
 // worker is a goroutine that processes one object after another.
 type worker struct {
-	prev, next *worker // among the counted ones
+	prev, next *worker // neighbours in the list of counted workers
 	counted    bool
 	began      time.Time     // start of the processing of the current object
-	requests   atomic.Int32  // present requests to the cluster
-	wake       chan struct{} // receives if there are ready objects again; closes when the queue stops
+	requests   atomic.Int32  // number of running requests to the cluster
+	wake       chan struct{} // receives when an object is ready; closed when the queue stops
 }
 
-// request notes that the worker waits for the cluster, until end is called.
+// request counts a request to the cluster until end is called.
 func (w *worker) request() (end func()) {
 	w.requests.Add(1)
 	return func() { w.requests.Add(-1) }
@@ -35,11 +35,11 @@ func (q *Queue) enqueue(e *entry) {
 	q.dispatch()
 }
 
-// dispatch starts workers for ready objects, as far as allowed.
+// dispatch starts workers for ready objects, up to the limits.
 func (q *Queue) dispatch() {
 	for q.ready.len > 0 && q.mayStart() {
 		if last := len(q.idle) - 1; last >= 0 {
-			w := q.idle[last] // the one whose stack is most likely in the processor's cache
+			w := q.idle[last] // the stack of the last worker is most likely in the processor's cache
 			q.idle = q.idle[:last]
 			q.begin(w)
 			w.wake <- struct{}{}
@@ -52,7 +52,7 @@ func (q *Queue) dispatch() {
 	q.watchReady()
 }
 
-// watchReady starts the ticks if no worker will take all ready objects.
+// watchReady starts the ticks if the starting workers do not suffice for the ready objects.
 func (q *Queue) watchReady() {
 	limited := q.options.WorkerLimit > 0 && q.scaling.running >= q.options.WorkerLimit
 	if q.ready.len > q.scaling.starting && !limited && !q.stopped {
@@ -75,7 +75,7 @@ func (q *Queue) begin(w *worker) {
 	q.scaling.add(w, time.Now())
 }
 
-// work processes ready objects, and waits for more unless enough workers do.
+// work processes ready objects, and waits for more unless maxIdle workers are already waiting.
 func (q *Queue) work(w *worker) {
 	ctx := kube.WithRequestHook(q.ctx, w.request)
 	for more := true; more; {
@@ -86,8 +86,8 @@ func (q *Queue) work(w *worker) {
 	}
 }
 
-// workUntilIdle processes ready objects until there are none, or enough other workers. It reports whether
-// the worker is kept for the next ones.
+// workUntilIdle processes ready objects until none are left or the limits forbid the next start. It reports whether
+// the worker waits for more objects.
 func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,7 +110,7 @@ func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 	return true
 }
 
-// process processes an object. The lock is released meanwhile.
+// process processes an object, with the lock released.
 func (q *Queue) process(ctx context.Context, e *entry) {
 	if between := e.between; len(between) > 0 {
 		e.between, e.state = nil, running
@@ -125,7 +125,7 @@ func (q *Queue) process(ctx context.Context, e *entry) {
 		}
 	}
 	if len(e.events) > 0 && q.hold(e) {
-		return // it became ready before it was put behind the gate
+		return // the object became ready before an event put it behind the gate
 	}
 	batch := &Batch{Key: e.key, Events: e.events, Newest: e.newest, Listed: e.listed, Complete: e.complete, Requeued: e.again, Bodiless: e.bodiless, queue: q, entry: e}
 	if n := len(e.events); n > 0 {
@@ -148,10 +148,10 @@ func (q *Queue) process(ctx context.Context, e *entry) {
 	case q.stopped:
 		delete(q.entries, e.key)
 	case len(e.events) > 0 || e.again || len(e.between) > 0:
-		e.kept = next // an event decides otherwise
-		// To the end of the ready list. No other worker is needed: this one continues with the list.
+		e.kept = next // ignored if an event arrived
+		// The object goes to the end of the ready list. This worker continues with the list, so no worker is started.
 		if len(e.events) > 0 {
-			e.newest = watch.Event{} // frees its decoded tree: the list may be long
+			e.newest = watch.Event{} // frees the decoded tree, because the ready list may be long
 		}
 		if !q.hold(e) {
 			e.state = ready
@@ -165,8 +165,8 @@ func (q *Queue) process(ctx context.Context, e *entry) {
 	}
 }
 
-// outside calls a function with the lock released. It locks again even if the function ends the
-// goroutine, as failing tests do.
+// outside calls a function with the lock released. It takes the lock again even if the function ends the goroutine, as
+// FailNow of a test does.
 func (q *Queue) outside(do func()) {
 	q.mu.Unlock()
 	defer q.mu.Lock()

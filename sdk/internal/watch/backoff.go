@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 )
 
-// maxBackoff bounds the delays, which grow with repeated failures.
+// maxBackoff limits the delays, which grow with consecutive failures.
 const maxBackoff = 10 * time.Second
 
 // backoff delays the attempts to list and to watch, and reports restarts.

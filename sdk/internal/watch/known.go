@@ -9,9 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// knownObjects are the objects that exist, as far as the stream knows. After a relist, it
-// shows which ones were deleted meanwhile. It is all that is kept of an object for as long
-// as it exists, so it is small.
+// knownObjects are the identities of the objects that the stream delivered and that were not deleted. After a relist,
+// they show which objects were deleted during the interruption. They stay in memory for all objects, so they are small.
 type knownObjects map[objectKey]knownObject
 
 type knownObject struct {
@@ -19,10 +18,11 @@ type knownObject struct {
 	version  uint64 // the newest resourceVersion; 0 if it is not a number
 }
 
-// objectKey is a uid in 16 bytes, or a hash of what identifies an object without a UUID.
+// objectKey is the object's UUID in 16 bytes. For an object without a UUID, it is a hash of the uid or, without a uid,
+// of the namespace and name.
 type objectKey [16]byte
 
-// identity is "uid namespace/name", where the uid is empty if it is the key itself.
+// identity is "uid namespace/name". The uid is empty if the object's key contains it as a UUID.
 type identity string
 
 // noUID stands for the uid of objects without one, which some extension servers have.
@@ -44,7 +44,7 @@ func identify(o *object.Object) (objectKey, identity) {
 	return key, identity(uid + " " + id)
 }
 
-// deleted returns the object of the last event, with nothing but its identity.
+// deleted returns the object of a deletion event, which has only the identity.
 func (key objectKey) deleted(id identity, res *resources.Resource, resourceVersion string) *object.Object {
 	uid, path, _ := strings.Cut(string(id), " ")
 	namespace, name, _ := strings.Cut(path, "/")
@@ -57,8 +57,7 @@ func (key objectKey) deleted(id identity, res *resources.Resource, resourceVersi
 	return object.Stub(res.APIVersion(), res.Kind, namespace, name, uid, resourceVersion)
 }
 
-// parseUUID parses a UUID in lower case. It rejects all that formatUUID would write
-// differently.
+// parseUUID parses a UUID in lower case. It rejects strings that formatUUID cannot reproduce.
 func parseUUID(text string) (key objectKey, ok bool) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return key, false

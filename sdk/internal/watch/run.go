@@ -21,12 +21,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// streamedListTries is how many times a streamed list may fail on the server's side before
-// an ordinary list is requested, as some servers support only that.
+// streamedListTries is the number of failures of a streamed list before an ordinary list is requested, because some
+// servers do not support streamed lists.
 const streamedListTries = 3
 
-// Run lists and watches the objects until the context ends. It calls no function of the
-// options after it returned.
+// Run lists and watches the objects until the context ends. The functions of the options are not called after Run
+// returned.
 func Run(ctx context.Context, options Options) {
 	if options.InactivityTimeout == 0 {
 		options.InactivityTimeout = DefaultInactivityTimeout
@@ -37,7 +37,7 @@ func Run(ctx context.Context, options Options) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	// The backoff needs to know of all failures.
+	// Retries of the client would hide failures from the backoff.
 	options.Client = options.Client.WithoutRetries()
 	l := &listWatcher{
 		options: options,
@@ -58,12 +58,12 @@ func Run(ctx context.Context, options Options) {
 		nil, s, cache.ReflectorOptions{
 			Name:            options.Resource.Key(),
 			TypeDescription: options.Resource.Key(),
-			// The reflector uses it only after errors within a stream.
+			// The reflector only uses this backoff after errors within a stream.
 			Backoff: &wait.Backoff{Duration: max(options.ReconnectBackoff, time.Millisecond), Factor: 2, Cap: maxBackoff, Steps: 10},
 		})
 	ctx = klog.NewContext(ctx, logr.FromSlogHandler(debugHandler{options.Logger.Handler()}))
 	for ctx.Err() == nil {
-		// All errors have been reported by then. Whether it returns one or not, a relist follows.
+		// The error, if any, is already reported. The next call lists the objects again.
 		if err := reflector.ListAndWatchWithContext(ctx); err != nil {
 			options.Logger.DebugContext(ctx, "Listing or watching ended", "resource", options.Resource.Key(), "error", err)
 		}
@@ -76,10 +76,10 @@ type listWatcher struct {
 	backoff *backoff
 	streams sync.WaitGroup
 
-	restored atomic.Bool // the server has lost the newest versions, as it says, since the last list
+	restored atomic.Bool // since the last list, the server responded that it does not have the newest versions
 }
 
-// failed notes an attempt that failed.
+// failed records a failed attempt.
 func (l *listWatcher) failed(err error) {
 	if kube.IsVersionTooLarge(err) {
 		l.restored.Store(true)
@@ -124,8 +124,7 @@ func (l *listWatcher) narrow(options *kube.ListOptions) {
 	}
 }
 
-// isNameless reports whether an object has no name, so that nothing can be done about it. No API
-// server has such objects.
+// isNameless reports whether an object has no name, which only happens in damaged responses.
 func isNameless(o *object.Object) bool { return o.Name == "" }
 
 // watch opens a stream. It retries by itself after transient failures, so that the reflector
@@ -158,7 +157,7 @@ func (l *listWatcher) watch(ctx context.Context, o metav1.ListOptions) (watch.In
 	}
 }
 
-// isPermanent reports whether the same request will not succeed later, or would be useless.
+// isPermanent reports whether repeating the request is pointless: it cannot succeed, or a relist is necessary.
 func isPermanent(err error) bool {
 	switch failReason(err) {
 	case Throttled, Unavailable, Unauthorized:
@@ -167,8 +166,7 @@ func isPermanent(err error) bool {
 	return true
 }
 
-// debugHandler logs the messages of client-go at debug level, as restarts are reported
-// otherwise.
+// debugHandler logs the messages of client-go at debug level, because [Options].Restarted already reports restarts.
 type debugHandler struct{ slog.Handler }
 
 // Enabled implements [slog.Handler].

@@ -10,12 +10,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// store is the cache of the reflector. It passes the objects on and keeps only their
-// identities.
+// store takes the place of the reflector's cache. It passes objects on, and keeps only their identities.
 type store struct {
 	resource *resources.Resource
 	keep     func(*object.Object) bool // nil to keep all
-	comeBack bool                      // objects can come back, as they are selected by their labels
+	comeBack bool                      // a deleted object may only have left the label selection, and can return
 	handle   func(Event)
 	listed   func(count int)
 	known    knownObjects
@@ -93,7 +92,7 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 	for _, object := range objects {
 		key, id := identify(object)
 		version := numberOf(object.ResourceVersion)
-		// A list that is complete up to a newer version than the known one shows that this is lost: the
+		// If a list is complete up to the known version but has an older one, the known version is lost, because the
 		// server was restored from a backup.
 		if known := before[key]; version < known.version && version != 0 && complete < known.version {
 			s.stale(object.String(), errOutdated)
@@ -127,5 +126,5 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 	return nil
 }
 
-// Resync does nothing, as there are no objects to repeat.
+// Resync does nothing, because the store keeps no objects.
 func (s *store) Resync() error { return nil }

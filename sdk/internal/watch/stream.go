@@ -15,12 +15,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// bufferedEvents is how many events wait for the reflector at most. Several events often arrive at once: the stream
-// reads all of them before the reflector runs, which is cheaper than taking turns.
+// bufferedEvents is the maximum number of events that wait for the reflector. Often several events arrive at once.
+// Reading all of them before the reflector runs is cheaper than switching goroutines for each.
 const bufferedEvents = 16
 
-// stream converts the frames of a watch for the reflector, and limits its inactivity and its
-// age.
+// stream converts the frames of a watch for the reflector, and limits the inactivity and the age of the watch.
 type stream struct {
 	source     *kube.Stream
 	keep       func(*object.Object) bool // nil to keep all
@@ -71,7 +70,7 @@ func (s *stream) run() {
 	for {
 		frame, err := s.source.Next()
 		if inactive != nil {
-			inactive.Stop() // the time that the handler takes does not count
+			inactive.Stop() // the handling of an event is not inactivity
 		}
 		switch {
 		case err != nil:
@@ -99,7 +98,7 @@ func (s *stream) run() {
 
 func (s *stream) ended(err error, received bool) {
 	if errors.Is(err, kube.ErrClosed) || errors.Is(err, context.Canceled) {
-		return // it was stopped
+		return // the caller stopped the stream
 	}
 	switch reason := endReason(err); {
 	case reason == Damaged:
@@ -113,7 +112,7 @@ func (s *stream) ended(err error, received bool) {
 	}
 }
 
-// failed passes on an error that came in the stream.
+// failed passes on an error event of the stream.
 func (s *stream) failed(frame object.Frame) {
 	status := new(metav1.Status)
 	if err := json.Unmarshal(frame.Status, status); err != nil {
@@ -122,20 +121,20 @@ func (s *stream) failed(frame object.Frame) {
 	err := kube.FromStatus(status)
 	reason := failReason(err)
 	if status.Code == 0 {
-		reason = Dropped // not a readable status
+		reason = Dropped // the status is unreadable
 	}
 	s.backoff.failed(reason, err)
 	s.send(watch.Event{Type: watch.Error, Object: status})
 }
 
-// damaged ends a stream of which an event was lost. An error in place of the event makes the
-// reflector list the objects again.
+// damaged ends a stream that delivered an unreadable event. An error in place of the event makes the reflector list the
+// objects again.
 func (s *stream) damaged(err error) {
 	s.backoff.failed(Damaged, err)
 	s.send(watch.Event{Type: watch.Error, Object: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}})
 }
 
-// drops reports whether an event is of an object that is of no interest.
+// drops reports whether [Options].Keep rejects the event's object.
 func (s *stream) drops(frame object.Frame) bool {
 	return s.keep != nil && frame.Type != object.EventBookmark && !s.keep(frame.Object)
 }
@@ -149,7 +148,7 @@ func (s *stream) send(event watch.Event) bool {
 	}
 }
 
-// toEvent converts a frame. It returns an error for one that no API server sends.
+// toEvent converts a frame. It returns an error if the frame has an unknown type or an object without a name.
 func toEvent(frame object.Frame) (watch.Event, error) {
 	switch frame.Type {
 	case object.EventAdded, object.EventModified, object.EventDeleted:

@@ -13,7 +13,7 @@ import (
 // Kubernetes' versions are increasing numbers; other versions are passed on in their order of arrival.
 
 const (
-	// maxBuried is how many deleted objects are remembered, so that late events do not revive them.
+	// maxBuried is the number of deleted objects to remember, so that late events do not revive them.
 	maxBuried = 1000
 
 	// maxStaleLists is how many outdated lists in a row are dropped. A further outdated list means that the server
@@ -29,8 +29,8 @@ var (
 // versions detects events and lists of a stream that are older than known versions.
 type versions struct {
 	newest   uint64 // greatest version of all objects and lists
-	stale    int    // lists in a row
-	restored bool   // the list that is being handled may have older versions
+	stale    int    // number of consecutive outdated lists
+	restored bool   // the server lost its newer state, so the last list may have older versions
 	strange  bool   // the versions of lists cannot be compared with the versions of objects
 
 	graves map[objectKey]struct{}
@@ -38,7 +38,7 @@ type versions struct {
 	next   int
 }
 
-// numberOf returns a resourceVersion as a number; 0 if it is none.
+// numberOf returns a resourceVersion as a number; 0 if it is not a number.
 func numberOf(resourceVersion string) uint64 {
 	number, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -49,8 +49,8 @@ func numberOf(resourceVersion string) uint64 {
 
 func (v *versions) seen(version uint64) { v.newest = max(v.newest, version) }
 
-// list notes a list, of a server that may have lost its newer state. It returns an error if the list is
-// outdated.
+// list records the versions of a list. It returns an error if the list is outdated, unless the server was restored from
+// a backup.
 func (v *versions) list(resourceVersion string, objects []*object.Object, restored bool) error {
 	version, newest := numberOf(resourceVersion), uint64(0)
 	for _, o := range objects {
@@ -70,7 +70,7 @@ func (v *versions) list(resourceVersion string, objects []*object.Object, restor
 	return nil
 }
 
-// complete returns the version up to which a list has all writes; 0 if it is unknown.
+// complete returns the version up to which a list includes all writes; 0 if that version is unknown.
 func (v *versions) complete(resourceVersion string) uint64 {
 	switch {
 	case v.restored:
@@ -82,7 +82,7 @@ func (v *versions) complete(resourceVersion string) uint64 {
 	}
 }
 
-// bury remembers a deleted object. Its uid only returns if the server is restored from a backup.
+// bury remembers a deleted object. An object with this uid only exists again after a restore from a backup.
 func (v *versions) bury(key objectKey) {
 	if v.graves == nil {
 		v.graves = map[objectKey]struct{}{}
@@ -107,7 +107,7 @@ func (v *versions) unbury(key objectKey) {
 	}
 	delete(v.graves, key)
 	if i := slices.Index(v.order, key); i >= 0 {
-		v.order[i] = objectKey{} // or the slot's reuse would end a later grave of the object
+		v.order[i] = objectKey{} // otherwise, reusing the slot would remove a later grave of the object
 	}
 }
 

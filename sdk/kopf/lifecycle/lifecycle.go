@@ -1,4 +1,4 @@
-// Package lifecycle has the rules for choosing which handlers of an object are called next. A rule is set as
+// Package lifecycle has functions that choose which handlers of an object are called next. Set one of them as
 // Settings.Execution.Lifecycle. See [The order of handlers].
 //
 // [The order of handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/handlers.md#the-order-of-handlers
@@ -6,9 +6,9 @@ package lifecycle
 
 import "github.com/kopf-dev/kopf/sdk/internal/handlers"
 
-// A Func chooses which of the due handlers to call in this cycle, and in which order; the others
-// wait for the next cycle. It gets at least one handler, in the order of registration, and must return at
-// least one of them, each once; anything else is an error, and the object is throttled. It must be safe for
+// A Func chooses which due handlers to call in this cycle, and in which order. The other due handlers wait for the next
+// cycle. The argument has at least one handler, in the order of registration. The result must have at least one of these
+// handlers, and none twice; otherwise the cycle fails, and the operator retries it after a delay. A Func must be safe for
 // concurrent use.
 type Func func([]Due) []Due
 
@@ -18,8 +18,8 @@ type Due struct {
 	Retry int // number of earlier attempts; 0 before the first
 }
 
-// ASAP calls one handler per cycle: the one with the fewest retries, so that a failing handler does not
-// hold up the others. It is the default.
+// ASAP calls one handler per cycle: the handler with the fewest retries, so that a failing handler does not delay the other
+// handlers. It is the default.
 func ASAP(due []Due) []Due { return choose(due, handlers.ASAP) }
 
 // AllAtOnce calls all due handlers in each cycle, in the order of registration.

@@ -1,5 +1,5 @@
-// Package logging makes log handlers with the formats of "kopf run", for operators that are a part of another
-// program. They are optional: operators work with any [slog.Handler].
+// Package logging has log handlers with the formats of "kopf run", for operators in another program. They are optional:
+// operators work with any [slog.Handler].
 package logging
 
 import (
@@ -17,8 +17,8 @@ import (
 type Options struct {
 	Level    slog.Leveler // lowest level that is logged; defaults to [slog.LevelInfo]
 	Format   string       // "full", "plain" or "json"; defaults to "full"
-	NoPrefix bool         // omit the "[namespace/name]" of messages about objects; defaults to false
-	RefKey   string       // key of the object's identity in JSON; defaults to "object"
+	NoPrefix bool         // omit the prefix "[namespace/name]" of messages about objects; defaults to false
+	RefKey   string       // key of the object's identity in the format "json"; defaults to "object"
 }
 
 // NewHandler returns a log handler that writes one message at a time. Nil options mean the defaults. It

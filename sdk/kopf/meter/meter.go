@@ -10,8 +10,8 @@ import (
 // Meter counts the events, causes, attempts and requests of an operator. The module sdk/metrics implements it for
 // Prometheus; implement it for another monitoring system, and set it as Settings.Process.Metrics.
 //
-// The methods must be safe for concurrent use and return at once. Strings have few distinct values, so that they can
-// be label values, except for [Attempt].Object. Later releases may add methods: embed [None] to have them.
+// The methods must be safe for concurrent use and return at once. All strings except [Attempt].Object have few distinct
+// values, so that they can be label values. Later releases may add methods: embed [None] to implement them.
 type Meter interface {
 	// Event counts a watch event. The kind is "listed", "added", "modified" or "deleted".
 	Event(resource, kind string)
@@ -25,14 +25,14 @@ type Meter interface {
 	// Request counts an attempt of a request to the API server. The code is 0 without a response.
 	Request(verb string, code int, took time.Duration)
 
-	// Restart counts a watch that is opened again.
+	// Restart counts the reopening of a watch stream.
 	Restart(resource, reason string)
 
 	// Login counts a call of all login handlers.
 	Login(succeeded bool)
 
-	// Begin adds an operator with its handlers. The state function returns the operator's current state
-	// until the operator stops and calls the returned function. The counts remain.
+	// Begin adds an operator with its handlers. The state function returns the operator's current state. When the operator
+	// stops, it calls the returned function; state must not be called afterwards. The counts remain.
 	Begin(handlers []Handler, state func() State) (end func())
 
 	// Endpoint returns the URL at which the operator serves the counts, with the handler. The URL is
@@ -40,8 +40,8 @@ type Meter interface {
 	Endpoint() (url string, h http.Handler)
 }
 
-// None implements [Meter] and counts nothing. A type that embeds None needs only the methods for its own counts,
-// and implements [Meter] in later releases too.
+// None implements [Meter] and counts nothing. A type that embeds None only needs the methods for its own counts, and also
+// implements [Meter] of later releases.
 type None struct{}
 
 var _ Meter = None{}
@@ -80,7 +80,7 @@ type Handler struct {
 type Attempt struct {
 	Handler Handler
 	Outcome Outcome
-	Called  bool // false if its limits were exceeded before
+	Called  bool // false if the handler was not called, because its limits were exceeded
 	Took    time.Duration
 
 	// Object is an example for the attempt. It is empty for activities, and must not be a label.
@@ -96,20 +96,20 @@ type Outcome string
 // The outcomes of attempts.
 const (
 	Succeeded  Outcome = "succeeded"
-	Retried    Outcome = "retried"    // it failed and will be retried
-	Waiting    Outcome = "waiting"    // it returned a kopf.TemporaryError and will be called again
-	Failed     Outcome = "failed"     // it failed permanently
-	Denied     Outcome = "denied"     // it denied a request with a kopf.AdmissionError
-	Ignored    Outcome = "ignored"    // it failed, and the error is ignored
-	Unfinished Outcome = "unfinished" // it waits for its sub-handlers
+	Retried    Outcome = "retried"    // the handler failed and will be retried
+	Waiting    Outcome = "waiting"    // the handler returned a kopf.TemporaryError and will be called again
+	Failed     Outcome = "failed"     // the handler failed permanently
+	Denied     Outcome = "denied"     // the handler denied a request with a kopf.AdmissionError
+	Ignored    Outcome = "ignored"    // the handler failed, and the error is ignored
+	Unfinished Outcome = "unfinished" // the handler waits for its sub-handlers
 )
 
-// State is the state of an operator at a moment.
+// State is the state of an operator at one point in time.
 type State struct {
-	Objects  int // remembered objects
-	Retrying int // handlers that wait for a retry, of all objects
+	Objects  int // number of remembered objects
+	Retrying int // number of handlers of all objects that wait for a retry
 
-	// Objects in the queue, being handled, and with a delay.
+	// Numbers of objects: waiting for a worker, being handled, and waiting for a delay.
 	Queued, Running, Sleeping int
 
 	Daemons, Timers int
@@ -117,14 +117,14 @@ type State struct {
 
 	Shards int // number of shards that the replica handles
 
-	// How many leases of shards were acquired, released for other replicas, and lost: not renewed in time, or
-	// taken away.
+	// Numbers of shard leases: acquired, released for other replicas, and lost. A lease is lost if the replica does not
+	// renew it in time, or another replica takes it over.
 	ShardsAcquired, ShardsReleased, ShardsLost int
 
 	Leads                    bool // the replica is the elected leader
-	TimesElected, LeasesLost int  // counts of elections won, and of leases lost while it led
+	TimesElected, LeasesLost int  // number of won elections, and number of leases that the replica lost as the leader
 
-	// Kubernetes events that were posted, counted in an earlier one, rejected by the API server, and
-	// dropped because there were too many.
+	// Numbers of Kubernetes events: posted, added to the count of a posted event, rejected by the API server, and dropped
+	// because of too many events.
 	Posted, Repeated, Failed, Dropped int
 }

@@ -1,10 +1,10 @@
-// Package owner makes objects the children of the object that a handler is called for, before they are created. See
+// Package owner prepares objects, before their creation, as children of the object that a handler is called for. See
 // [Secondary resources].
 //
-// In all functions, objs is a map[string]any, an *unstructured.Unstructured, a pointer to a typed API object, or a
-// slice of those. The owner is the Body of a request; [kopf.ObjectOf] makes one of anything else. The functions return
-// an error for other objects, for an owner without metadata, and for objects that cannot be changed as asked, such as
-// labels that are a list. Of a slice, the objects before the one with the error are changed.
+// In all functions, objs is a map[string]any, an *unstructured.Unstructured, a pointer to a typed API object, or a slice of
+// these. The owner is the Body of a request; [kopf.ObjectOf] converts other values. The functions return an error for other
+// types, for an owner without metadata, and if a change does not fit, for example if the labels are a list. After an error
+// in a slice, the objects before the failed object are already changed.
 //
 // [Secondary resources]: https://github.com/kopf-dev/kopf/blob/main/docs/secondary-resources.md
 package owner
@@ -20,28 +20,30 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Options say how to make children. The zero value is usable. A function ignores the options that it has no use for.
+// Options configure the functions of this package. The zero value is usable. A function ignores options that do not apply
+// to it.
 type Options struct {
-	// Overwrite replaces the name, the namespace and the labels that an object has. Defaults to false: they stay.
+	// Overwrite replaces an existing name, namespace and labels of an object. Defaults to false.
 	Overwrite bool
 
-	// ExactName uses the owner's name without a suffix, for an owner with a single child. Defaults to false.
+	// ExactName uses the given name without a suffix, for example if an owner has a single child. Defaults to false.
 	ExactName bool
 
-	// Nested are the paths of nested objects to label too, such as "spec.template", where they exist. A malformed
-	// path is an error. Defaults to none.
+	// Nested are paths of nested objects, such as "spec.template", that also get the labels if they exist. A malformed path
+	// is an error. Defaults to none.
 	Nested []kopf.Path
 
-	// NoController leaves open which owner manages the object, which at most one of its owners does. Defaults to
-	// false: the owner manages it.
+	// NoController does not mark the owner as the object's controller. An object has at most one controller. Defaults to
+	// false: the owner is the controller.
 	NoController bool
 
-	// NoBlocking keeps a foreground deletion of the owner from waiting for the object. Defaults to false.
+	// NoBlocking permits a foreground deletion to remove the owner before the object. Defaults to false: the owner remains
+	// until the object is deleted.
 	NoBlocking bool
 }
 
-// Adopt gives objs the owner's namespace, labels and a name made of the owner's name, and an owner reference, so that
-// they are deleted with the owner. An object keeps its own values, unless [Options].Overwrite is set.
+// Adopt gives objs the owner's namespace and labels, a name with the owner's name as its prefix, and an owner reference, so
+// that they are deleted with the owner. An object keeps its own values, unless [Options].Overwrite is set.
 //
 //	err := owner.Adopt(pod, c.Body, owner.Options{ExactName: true})
 func Adopt(objs any, owner *kopf.Object, opts Options) error {
@@ -65,9 +67,9 @@ func AddLabels(objs any, labels map[string]string, opts Options) error {
 	})
 }
 
-// HarmonizeNaming names objs after a name, followed by a suffix that the API server chooses
-// (metadata.generateName), or without the suffix if [Options].ExactName is set. An object that has a name keeps
-// it, unless [Options].Overwrite is set. An empty name is an error.
+// HarmonizeNaming gives objs a name, followed by a suffix that the API server chooses (metadata.generateName). If
+// [Options].ExactName is set, the name has no suffix. An object that has a name keeps it, unless [Options].Overwrite is
+// set. An empty name is an error.
 func HarmonizeNaming(objs any, name string, opts Options) error {
 	return relate("name", objs, opts, func(tree map[string]any, o hierarchy.Options) error {
 		if name == "" {
@@ -77,8 +79,8 @@ func HarmonizeNaming(objs any, name string, opts Options) error {
 	})
 }
 
-// AdjustNamespace puts objs into a namespace; the empty one is for cluster-scoped objects. An
-// object that has a namespace keeps it, unless [Options].Overwrite is set.
+// AdjustNamespace sets the namespace of objs; it is empty for cluster-scoped objects. An object that has a namespace keeps
+// it, unless [Options].Overwrite is set.
 func AdjustNamespace(objs any, namespace string, opts Options) error {
 	return relate("set the namespace of", objs, opts, func(tree map[string]any, o hierarchy.Options) error {
 		if namespace == "" {
@@ -88,8 +90,8 @@ func AdjustNamespace(objs any, namespace string, opts Options) error {
 	})
 }
 
-// AppendReference adds a [Reference] to objs, so that Kubernetes deletes them with the owner. Objects that have the
-// owner already stay as they are.
+// AppendReference adds a [Reference] to objs, so that Kubernetes deletes them with the owner. It does not change objects
+// that already have a reference to the owner.
 func AppendReference(objs any, owner *kopf.Object, opts Options) error {
 	return relate("add an owner to", objs, opts, func(tree map[string]any, _ hierarchy.Options) error {
 		body, err := treeOf(owner)
@@ -100,7 +102,7 @@ func AppendReference(objs any, owner *kopf.Object, opts Options) error {
 	})
 }
 
-// RemoveReference removes the references to the owner. Objects that do not have the owner stay as they are.
+// RemoveReference removes the references to the owner from objs.
 func RemoveReference(objs any, owner *kopf.Object) error {
 	return relate("remove an owner from", objs, Options{}, func(tree map[string]any, _ hierarchy.Options) error {
 		body, err := treeOf(owner)
@@ -111,7 +113,7 @@ func RemoveReference(objs any, owner *kopf.Object) error {
 	})
 }
 
-// Reference returns a reference to the owner, as [AppendReference] adds it.
+// Reference returns the reference to the owner that [AppendReference] adds.
 func Reference(owner *kopf.Object, opts Options) (metav1.OwnerReference, error) {
 	var ref metav1.OwnerReference
 	body, err := treeOf(owner)
@@ -149,7 +151,7 @@ func (o Options) paths() ([]object.Path, error) {
 	return paths, nil
 }
 
-// relate applies a change to the tree of each object of objs. Its error begins with the text of the attempt.
+// relate applies a change to the tree of each object of objs. Its errors start with the given text.
 func relate(attempt string, objs any, opts Options, change func(map[string]any, hierarchy.Options) error) error {
 	if err := relateAll(objs, opts, change); err != nil {
 		return fmt.Errorf("%s %T: %w", attempt, objs, err)
@@ -180,8 +182,8 @@ func relateAll(objs any, opts Options, change func(map[string]any, hierarchy.Opt
 	return nil
 }
 
-// save copies the changes of the tree into a typed object: its metadata, and the metadata of the nested objects.
-// All other fields stay untouched, including those outside of JSON.
+// save copies changed metadata from the tree into a typed object and its nested objects. All other fields stay unchanged,
+// including fields without JSON.
 func save(child hierarchy.Object, nested []object.Path) error {
 	if child.Typed == nil {
 		return nil
@@ -206,7 +208,7 @@ func save(child hierarchy.Object, nested []object.Path) error {
 	return decode(inner, "", child.Typed)
 }
 
-// decode decodes a field of a tree; the error has its path.
+// decode decodes a field of a tree. Its error has the path of the field.
 func decode(tree map[string]any, field kopf.Path, v any) error {
 	view, err := kopf.ObjectOf(tree)
 	if err != nil {

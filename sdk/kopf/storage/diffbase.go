@@ -43,8 +43,8 @@ type diffBase struct{ storage state.DiffBaseStorage }
 // Engine implements [bridge.DiffBase].
 func (s diffBase) Engine(func(any) state.DiffBaseStorage) state.DiffBaseStorage { return s.storage }
 
-// Essence implements [kopf.DiffBaseStorage]. It removes the storage's own fields from the essence. Fields that
-// handlers asked for stay.
+// Essence implements [kopf.DiffBaseStorage]. It removes the storage's own fields from the essence, unless handlers name
+// these fields.
 func (s diffBase) Essence(_ *kopf.Object, essence map[string]any) map[string]any {
 	asked := []object.Path{{"apiVersion"}, {"kind"}, {"status"}}
 	metadata, _ := essence["metadata"].(map[string]any)

@@ -19,8 +19,8 @@ func Annotations(names AnnotationNames) kopf.ProgressStorage {
 // Status returns a storage of progress in the status. It panics if a field is malformed.
 func Status(fields StatusFields) kopf.ProgressStorage { return progress{fields.engine()} }
 
-// Smart returns the default storage of progress. It stores progress in annotations, reads also the records that
-// older operators stored in the status, and removes them. It panics if a field is malformed.
+// Smart returns the default storage of progress. It stores progress in annotations. It also reads and removes records that
+// older operators stored in the status. It panics if a field is malformed.
 func Smart(names AnnotationNames, fields StatusFields) kopf.ProgressStorage {
 	status := fields.engine()
 	status.ReadOnly = true

@@ -1,5 +1,5 @@
-// Package storage has the built-in storages of the progress of handlers and of the diff base. They are set as
-// Settings.Persistence.ProgressStorage and DiffBaseStorage. All are safe for concurrent use. See [Storages].
+// Package storage has the built-in storages of the handlers' progress and of the diff base. Set them as
+// Settings.Persistence.ProgressStorage and DiffBaseStorage. All storages are safe for concurrent use. See [Storages].
 //
 // [Storages]: https://github.com/kopf-dev/kopf/blob/main/docs/state-on-objects.md#storages
 package storage
@@ -25,7 +25,7 @@ const (
 type AnnotationNames struct {
 	Prefix   string // prefix of all names; defaults to "kopf.zalando.org"
 	TouchKey string // name of the annotation that is changed to cause an event; defaults to "touch-dummy"
-	Verbose  bool   // store empty fields of records too; defaults to false
+	Verbose  bool   // also store empty fields of records; defaults to false
 	NoV1     bool   // do not write the names that older versions of Kopf use for long ids; defaults to false
 }
 
@@ -42,8 +42,8 @@ type DiffBaseAnnotation struct {
 	Key    string // name of the annotation; defaults to "last-handled-configuration"
 	NoV1   bool   // do not write the name that older versions of Kopf use for a long key; defaults to false
 
-	// Ignored are fields whose changes do not count, even if handlers name them. Defaults to none. All
-	// operators of the same objects must ignore the same fields. Otherwise, each of them sees all objects as updated when it starts.
+	// Ignored are fields whose changes cause no updates, even if handlers name them. Defaults to none. All operators of the
+	// same objects must ignore the same fields. Otherwise, each operator regards all objects as updated when it starts.
 	Ignored []kopf.Path
 }
 
@@ -52,7 +52,7 @@ type DiffBaseField struct {
 	Name  string // replaces {name} in the field; defaults to "kopf"
 	Field string // path of the diff base; defaults to "status.{name}.last-handled-configuration"
 
-	Ignored []kopf.Path // fields whose changes do not count: see [DiffBaseAnnotation]
+	Ignored []kopf.Path // fields whose changes cause no updates: see [DiffBaseAnnotation]
 }
 
 // fieldPath parses the path of a field in which {name} stands for the name.
@@ -65,7 +65,7 @@ func fieldPath(notation, name, byDefault string) object.Path {
 	return path
 }
 
-// ignoredPaths parses the paths of fields whose changes do not count.
+// ignoredPaths parses the paths of ignored fields.
 func ignoredPaths(fields []kopf.Path) []object.Path {
 	var paths []object.Path
 	for _, field := range fields {
@@ -78,7 +78,7 @@ func ignoredPaths(fields []kopf.Path) []object.Path {
 	return paths
 }
 
-// fieldOf parses the path of a field that is not the whole object.
+// fieldOf parses the path of a field. The path must not be empty.
 func fieldOf(notation string) (object.Path, error) {
 	path, err := object.ParsePath(notation)
 	switch {
