@@ -75,7 +75,6 @@ type AttemptStarted struct {
 	Handler *handlers.Handler
 	Retries int       // attempts before this one
 	Started time.Time // start of the first attempt
-	Began   time.Time // start of this attempt
 
 	// Exhausted means that the limits of the handler prevent the call; [AttemptEnded] follows.
 	Exhausted bool

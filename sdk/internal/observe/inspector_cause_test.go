@@ -42,7 +42,7 @@ func (in *inspected) handle(subject *Subject, cause *handlers.Cause, outcomes ma
 	})
 	for _, h := range in.handlers().Selected(handlers.Changing, cause) {
 		if out, called := outcomes[h.ID]; called {
-			Emit(&in.sink, AttemptStarted{Subject: subject, Handler: h, Began: time.Now()})
+			Emit(&in.sink, AttemptStarted{Subject: subject, Handler: h})
 			Emit(&in.sink, AttemptEnded{Subject: subject, Handler: h, Began: time.Now(), Took: time.Second, Outcome: out, Err: out.Err})
 		}
 	}

@@ -123,7 +123,7 @@ func TestInspectedObject_LongDeletionBecomesStuckWithoutAnEvent(t *testing.T) {
 		subject.Object.Deleting = true
 		cause := &handlers.Cause{Resource: &pods, Reason: handlers.ReasonDelete, Deleted: true}
 		in.handle(subject, cause, nil)
-		Emit(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0], Began: time.Now()})
+		Emit(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0]})
 		time.Sleep(stuckAfter - time.Second)
 		synctest.Wait()
 		if o := in.only(t); o.State != inspect.StateRunning {
@@ -147,7 +147,7 @@ func TestInspectedObject_DeletionBehindAnotherHandlerBecomesStuck(t *testing.T) 
 		subject := podSubject("a", "1")
 		in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonUpdate}, nil)
 		in.only(t)
-		Emit(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0], Began: time.Now()})
+		Emit(&in.sink, AttemptStarted{Subject: subject, Handler: in.handlers().Handlers(handlers.Changing)[0]})
 		deleted := podObject("a", "2")
 		deleted.Deleting = true
 		for range 2 {

@@ -103,7 +103,7 @@ func (i *Invoker) checkLimits(a *Attempt, h *handlers.Handler, limits handlers.L
 	call.Retry, call.Started, call.Runtime = a.Retries, a.Started, a.Began.Sub(a.Started)
 	out, line, exhausted := handlers.Precheck(limits, a.Retries, call.Runtime, h.String())
 	observe.Emit(i.sink, observe.AttemptStarted{
-		Subject: a.Subject, Handler: h, Retries: a.Retries, Started: a.Started, Began: a.Began, Exhausted: exhausted,
+		Subject: a.Subject, Handler: h, Retries: a.Retries, Started: a.Started, Exhausted: exhausted,
 	})
 	if !exhausted {
 		return nil
