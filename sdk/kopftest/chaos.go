@@ -16,31 +16,31 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// A ChaosPlan describes the faults that an operator has to survive: see [Chaos]. Its fields can be changed before
-// [ChaosPlan.Run]. The zero value of a field disables its kind of fault.
+// A ChaosPlan describes the faults that an operator must survive: see [Chaos]. Its fields can be changed before
+// [ChaosPlan.Run]. The zero value of a field disables its kind of fault. A life is one run of the operator.
 type ChaosPlan struct {
-	// Seed decides what happens, and when: see [Faults].
+	// Seed decides which faults happen, and when: see [Faults].
 	Seed uint64
 
 	// Rules are the faults of requests and streams. Chaos sets them to [ChaosRules].
 	Rules []FaultRule
 
-	// KillWithin ends each life of the operator at one of so many writes: most of them by a kill, before
-	// or after the write reaches the API server, some by a stop. The next life begins at once. Chaos sets
-	// it to 50.
+	// KillWithin ends each life of the operator at a random one of its first KillWithin writes. Most lives end by a kill,
+	// before or after the write reaches the API server, and some by a stop. The next life starts at once. Chaos sets it to
+	// 50.
 	KillWithin int
 
-	// Weather is the mean time between two events that concern everything: the server restarts, closes
-	// all connections, replaces its certificate or refuses all writes for up to 4 seconds, or the
-	// operator's clock jumps. Chaos sets it to 2s.
+	// Weather is the mean time between two events that affect all requests: the server restarts, closes all connections,
+	// replaces its certificate, or refuses all writes for up to 4 seconds; or the operator's clock jumps. Chaos sets it to
+	// 2s.
 	Weather time.Duration
 
-	// Jump is how far the clock jumps at most, forward or back. Chaos sets it to 30s.
+	// Jump is the maximum jump of the clock, forward or back. Chaos sets it to 30s.
 	Jump time.Duration
 }
 
-// Chaos returns a plan with all that can go wrong, which depends only on the seed. One line runs an
-// operator under it:
+// Chaos returns a plan with all kinds of faults. The plan depends only on the seed. One line runs an operator under the
+// plan:
 //
 //	chaos := kopftest.Chaos(kopftest.Seed(t)).Run(cluster, Register)
 //	claim := cluster.ApplyFile("obj.yaml")
@@ -48,8 +48,8 @@ type ChaosPlan struct {
 //	operator := chaos.Calm()
 //	operator.WaitHandled(claim)
 //
-// The same seed leads to the same kills, and to the same faults for the same requests. What else
-// happens at the same time depends on the machine, so that a replay is close to the run, not equal.
+// The same seed leads to the same kills, and to the same faults for the same requests. The timing depends on the machine,
+// so a replay is similar to the run, not equal.
 func Chaos(seed uint64) ChaosPlan {
 	return ChaosPlan{Seed: seed, Rules: ChaosRules(), KillWithin: 50, Weather: 2 * time.Second, Jump: 30 * time.Second}
 }
@@ -62,9 +62,9 @@ type ChaosRun struct {
 	plan    ChaosPlan
 	cluster *Cluster
 
-	// Of the goroutine of live until that has ended.
+	// The following fields belong to the goroutine of live while it runs.
 	op       *Operator
-	failures int // lives in a row that were never ready
+	failures int // number of consecutive lives that were never ready
 
 	calming chan struct{}
 	calm    func() // closes calming, once
@@ -75,32 +75,32 @@ type ChaosRun struct {
 	stats ChaosStats
 
 	life    atomic.Int64
-	refusal atomic.Int64 // the status of all writes; 0 if they pass
+	refusal atomic.Int64 // status of the response to all writes; 0 if writes pass
 }
 
 // ChaosStats count the lives of an operator and the faults injected so far.
 type ChaosStats struct {
-	Lives   int            // lives so far
-	Kills   int            // lives that were killed
-	Stops   int            // lives that were stopped
-	Failed  int            // lives that ended by themselves with an error, as for missing credentials
-	Weather map[string]int // number by kind: "server restarted", "connections closed", "certificate replaced", "writes refused", "clock jumped"
-	Faults  map[string]int // number by the fault's string
+	Lives   int            // number of lives
+	Kills   int            // number of lives that were killed
+	Stops   int            // number of lives that were stopped
+	Failed  int            // number of lives that ended on their own with an error, for example without credentials
+	Weather map[string]int // number of events by kind: "server restarted", "connections closed", "certificate replaced", "writes refused", "clock jumped"
+	Faults  map[string]int // number of faults by [Fault.String]
 }
 
 // death is the planned end of a life.
 type death struct {
-	writes int // writes left until the life ends; negative if no end is planned
+	writes int // number of writes until the life ends; negative if no end is planned
 	stop   chan struct{}
 	how    FaultKind // FaultKill, or FaultNone for a stop
 	after  bool
-	doomed bool // the end has begun and cannot be called off
+	doomed bool // the end has started and cannot be cancelled
 }
 
-// Run runs an operator under the plan until [ChaosRun.Calm], or to the end of the test. The functions
-// change the settings as in [Cluster.Run]. Before that, the pauses and timeouts of the network are
-// shortened, so that a fault costs milliseconds, and a silence 2 seconds. Register is called for each
-// life of the operator, from a goroutine of the run. Until Calm, there is no [Operator] to wait for.
+// Run runs an operator under the plan until [ChaosRun.Calm], or until the end of the test. It shortens the delays and
+// timeouts of the network, so that a fault costs milliseconds, and a silence 2 seconds. Then the functions change the
+// settings as in [Cluster.Run]. A goroutine of the run calls register for each life of the operator. Calm returns the
+// [Operator] to wait for.
 func (p ChaosPlan) Run(c *Cluster, register func(*kopf.Registry), configure ...func(*kopf.Operator)) *ChaosRun {
 	c.t.Helper()
 	c.t.Logf("kopftest: chaos with the seed %d", p.Seed)
@@ -122,7 +122,7 @@ func (p ChaosPlan) Run(c *Cluster, register func(*kopf.Registry), configure ...f
 	return run
 }
 
-// hurry shortens the operator's timeouts and delays. Retry-After has whole seconds.
+// hurry shortens the operator's timeouts and delays. It cannot shorten Retry-After, which has whole seconds.
 func hurry(o *kopf.Operator) {
 	ms := time.Millisecond
 	s := &o.Settings
@@ -137,7 +137,7 @@ func hurry(o *kopf.Operator) {
 	s.Execution.DefaultRetryDelay = 50 * ms
 }
 
-// Life returns the number of the operator's present life, from 1; 0 before the first.
+// Life returns the number of the operator's current life, from 1; 0 before the first life.
 func (r *ChaosRun) Life() int { return int(r.life.Load()) }
 
 // Stats returns the counts so far.
@@ -155,8 +155,8 @@ func (r *ChaosRun) Stats() ChaosStats {
 	return stats
 }
 
-// Calm ends all faults of the plan, and corrects the clock. It waits until the operator is ready and returns it: the
-// last of its lives, which continues to run.
+// Calm ends all faults of the plan, and corrects the clock. It waits until the operator is ready, and returns the operator,
+// whose last life continues to run.
 func (r *ChaosRun) Calm() *Operator {
 	r.cluster.t.Helper()
 	r.end()
@@ -196,7 +196,7 @@ func (r *ChaosRun) live() {
 			if r.spare() {
 				return
 			}
-			select { // too late to spare this life: wait for its end
+			select { // the end of this life has started, so wait for it
 			case <-r.Proxy.Killed():
 			case <-stop:
 			case <-run.ended:
@@ -210,10 +210,11 @@ func (r *ChaosRun) live() {
 	}
 }
 
-// failuresInRow is how many consecutive runs of the operator may fail. More are a defect, not bad luck.
+// failuresInRow is the number of consecutive lives that may fail to start. Beyond it, the reason is a defect, not chance.
 const failuresInRow = 100
 
-// recovers reports whether another life makes sense after one that has ended, and waits before it.
+// recovers reports whether to start another life after the given run ended. It returns false after too many failed starts.
+// After a failed start, it waits first.
 func (r *ChaosRun) recovers(run *run) bool {
 	select {
 	case <-run.ready:
@@ -232,7 +233,7 @@ func (r *ChaosRun) recovers(run *run) bool {
 	return true
 }
 
-// restartPause is the time between an operator that does not start and its next life.
+// restartPause is the time between a failed start and the next life.
 const restartPause = 50 * time.Millisecond
 
 func (r *ChaosRun) count(what func(*ChaosStats)) {
@@ -263,7 +264,7 @@ func (r *ChaosRun) begin() <-chan struct{} {
 	return r.death.stop
 }
 
-// spare calls off the end of the present life. It returns false if the end has already begun.
+// spare cancels the planned end of the current life. It returns false if the end has already started.
 func (r *ChaosRun) spare() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,7 +272,7 @@ func (r *ChaosRun) spare() bool {
 	return !r.death.doomed
 }
 
-// deaths are the rules that end lives.
+// deaths returns the rules that end lives.
 func (r *ChaosRun) deaths() []FaultRule {
 	die := func(how FaultKind, after bool) func(*http.Request) bool {
 		return func(*http.Request) bool {
@@ -314,19 +315,19 @@ func (r *ChaosRun) deaths() []FaultRule {
 }
 
 const (
-	// downtime is how long a server that restarts is away at most.
+	// downtime is the maximum time that a restarting server is unreachable.
 	downtime = 500 * time.Millisecond
-	// refusalTime is how long all writes are refused at most: longer than they are repeated.
+	// refusalTime is the maximum time that all writes are refused. It is longer than the operator retries them.
 	refusalTime = 4 * time.Second
 )
 
-// refusalCodes are the answers to writes of a server in trouble.
+// refusalCodes are the status codes of refused writes.
 var refusalCodes = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity,
 	http.StatusTooManyRequests, http.StatusServiceUnavailable,
 }
 
-// refusals are the rules that refuse all writes.
+// refusals returns the rules that refuse all writes.
 func (r *ChaosRun) refusals() []FaultRule {
 	var rules []FaultRule
 	for _, code := range refusalCodes {
@@ -338,7 +339,7 @@ func (r *ChaosRun) refusals() []FaultRule {
 	return rules
 }
 
-// weather disturbs the whole connection from time to time.
+// weather disturbs all requests from time to time.
 func (r *ChaosRun) weather() {
 	random := rand.New(rand.NewPCG(r.plan.Seed, 1<<63)) //nolint:gosec // it has to be the same in each run
 	events := []struct {
@@ -372,7 +373,7 @@ func (r *ChaosRun) weather() {
 		}
 		event := events[random.IntN(len(events))]
 		if err := event.do(); err != nil {
-			r.cluster.t.Errorf("kopftest: chaos: %s: %v", event.name, err) // Fatalf is for the goroutine of the test
+			r.cluster.t.Errorf("kopftest: chaos: %s: %v", event.name, err) // only the test's goroutine may call Fatalf
 			return
 		}
 		r.count(func(s *ChaosStats) { s.Weather[event.name]++ })

@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// A Clock is the wall clock of an operator, which can be wrong and can be corrected at any time. It decides the times
-// recorded on objects: the start of attempts, and the time of the next attempt. Durations that the operator measures,
-// such as timeouts, do not follow it, as with a real clock.
+// A Clock is the wall clock of an operator. A test can make it wrong and correct it at any time. It determines the times
+// that the operator records on objects: the start of attempts, and the time of the next attempt. As with a real clock, a
+// jump does not change durations that the operator measures, such as timeouts.
 //
 //	var clock kopftest.Clock
 //	operator := cluster.Run(Register, clock.Use)
@@ -24,7 +24,7 @@ func (c *Clock) Use(o *kopf.Operator) { testhooks.SetClock(o, c.Now) }
 
 // Now returns the time that the clock shows.
 func (c *Clock) Now() time.Time {
-	// Without the monotonic reading, which would hide a jump.
+	// Round removes the monotonic clock reading, which would hide a jump.
 	return time.Now().Round(0).Add(time.Duration(c.offset.Load()))
 }
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ChaosRules returns the rules of [Chaos]: about a quarter of the
-// writes have a fault, a sixth of the reads, a third of the streams, and a tenth of the events. One of five operators that start sees the objects as
-// they were up to 5 seconds ago.
+// ChaosRules returns the rules of [Chaos]. About a quarter of the writes have a fault, a sixth of the reads, a third of the
+// streams, and a tenth of the events. One in five starting operators sees an old state of the objects, of up to 5 seconds
+// ago.
 func ChaosRules() []FaultRule {
 	var rules []FaultRule
 	add := func(match func(*http.Request) bool, chance float64, faults ...Fault) {
@@ -61,12 +61,12 @@ func requestFaults() []Fault {
 	}
 }
 
-// firstLists matches the first list of each path in each life of an operator. Later lists are never stale: an API
-// server does not return to a version older than one that it has shown to the client.
+// firstLists matches the first list of each path in each life of an operator. Later lists must not be stale, because an API
+// server never shows a client an older version than before.
 func firstLists() func(*http.Request) bool {
 	type first struct {
 		life    string
-		request *http.Request // asked about by several rules
+		request *http.Request // compared, because several rules check the same request
 	}
 	var mu sync.Mutex
 	seen := map[string]first{} // by path

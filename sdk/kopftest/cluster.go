@@ -36,11 +36,11 @@ const (
 // A Cluster is a namespace of a real cluster, for one test. Its methods fail the test on errors,
 // so they must be called from the test's own goroutine.
 type Cluster struct {
-	// Namespace is created for the test and deleted at its end. Namespaced objects without a
-	// namespace are put into it.
+	// Namespace is the name of a namespace for this test. It is created for the test and deleted at the end. Namespaced
+	// objects without a namespace are created in it.
 	Namespace string
 
-	// Config is the connection to the cluster, for clients of the test's own. It must not be changed.
+	// Config is the connection to the cluster, for the test's own clients. It must not be changed.
 	Config *rest.Config
 
 	t       printed
@@ -52,18 +52,18 @@ type Cluster struct {
 type estate struct {
 	client  *kube.Client
 	session *kube.Session // session of client
-	lasting bool          // the cluster does not end with the tests
+	lasting bool          // the cluster continues to exist after the tests
 
 	mu         sync.Mutex
 	namespaces []string
-	resources  []resources.Resource // the cluster's resources, as last discovered
+	resources  []resources.Resource // result of the last discovery
 	handles    []*Object
 	operators  []*Operator
-	made       int      // number of operators, those under chaos included
-	managed    []string // names of configurations of webhooks that operators may have created
+	made       int      // number of operators, including operators under chaos
+	managed    []string // names of webhook configurations that operators may have created
 }
 
-// New creates a namespace for the test in the cluster that the package's documentation describes.
+// New creates a namespace for the test, in the cluster that the package documentation describes.
 func New(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{Namespace: "test-" + strings.ToLower(rand.Text()[:8]), t: printed{t}, timeout: timeout(t), estate: &estate{}}
@@ -76,7 +76,7 @@ func New(t testing.TB) *Cluster {
 	c.session = session
 	c.client = kube.NewClient(kube.Fixed(session), kube.ClientOptions{
 		UserAgent: userAgent,
-		// A young cluster may not be ready for everything, but will be in a moment.
+		// A cluster that has just started may not accept all requests yet.
 		Backoffs: slices.Values(slices.Repeat([]time.Duration{100 * time.Millisecond}, 20)),
 	})
 	t.Cleanup(c.cleanUp)
@@ -84,9 +84,8 @@ func New(t testing.TB) *Cluster {
 	return c
 }
 
-// CreateNamespace creates a further namespace, for operators that serve several. It returns
-// the cluster with that namespace in place of the test's own. The namespace is deleted at the
-// end of the test.
+// CreateNamespace creates another namespace, for operators that serve several namespaces. It returns the cluster with this
+// namespace instead of the test's namespace. The namespace is deleted at the end of the test.
 func (c *Cluster) CreateNamespace(name string) *Cluster {
 	c.t.Helper()
 	other := *c
@@ -95,8 +94,8 @@ func (c *Cluster) CreateNamespace(name string) *Cluster {
 	return &other
 }
 
-// T returns the test. A test's own helper functions begin with cluster.T().Helper(), so that a failure is reported
-// for the line of the caller.
+// T returns the test. Start your helper functions with cluster.T().Helper(), so that a failure is reported for the line of
+// their caller.
 func (c *Cluster) T() testing.TB { return c.t.TB }
 
 // With returns the same cluster and namespace for a subtest: errors fail the subtest. Its
@@ -112,7 +111,7 @@ func (c *Cluster) With(t testing.TB) *Cluster {
 //
 //	func TestMain(m *testing.M) { kopftest.Main(m) }
 //
-// Without it, the control plane ends a moment after the tests, and definitions stay in other clusters.
+// Without Main, the control plane may end after the tests, and custom resource definitions stay in other clusters.
 func Main(m *testing.M) {
 	code := m.Run()
 	if err := cleanUpAfterAll(); err != nil {
@@ -128,7 +127,7 @@ func cleanUpAfterAll() error {
 	return errors.Join(giveBack(ctx), testcluster.StopShared())
 }
 
-// config is how to connect to the cluster, and whether that is there without the tests.
+// config returns the connection to the cluster, and whether the cluster exists without the tests.
 func config(t testing.TB) (config *rest.Config, lasting bool) {
 	t.Helper()
 	if os.Getenv(skipVar) != "" {
@@ -172,14 +171,14 @@ func (c *Cluster) context() (context.Context, context.CancelFunc) {
 	return contextOf(c.t.Context(), c.t, c.timeout)
 }
 
-// contextOf limits a wait. Its cause says that the time is over.
+// contextOf returns a context for a wait with a time limit. The cause of the context explains the limit.
 func contextOf(parent context.Context, t testing.TB, timeout time.Duration) (context.Context, context.CancelFunc) {
 	end := deadline(t, timeout)
 	return context.WithDeadlineCause(parent, end, fmt.Errorf("it has not come within %s", roughly(time.Until(end))))
 }
 
-// reportReserve is the time kept for reports and the cleanup before the test binary times out. Handlers may take a
-// while to end.
+// reportReserve is the time before the timeout of the test binary that is reserved for reports and the cleanup. Handlers
+// may end slowly.
 const reportReserve = 5 * time.Second
 
 // deadline returns the time at which a wait of a test ends.
@@ -201,8 +200,8 @@ var (
 	accounts   = &resources.Resource{Version: "v1", Plural: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}
 )
 
-// createNamespace also makes the service account without which no pod can be created: a
-// controller would do so, but later.
+// createNamespace creates a namespace and its default service account. Pods cannot be created without the service account,
+// and the controller creates it later.
 func (c *Cluster) createNamespace() {
 	c.t.Helper()
 	ctx, cancel := c.context()
@@ -224,7 +223,7 @@ func named(res *resources.Resource, name string) []byte {
 		"apiVersion": res.APIVersion(), "kind": res.Kind, "metadata": map[string]any{"name": name},
 	})
 	if err != nil {
-		panic(err) // texts alone
+		panic(err) // impossible, because the values are strings
 	}
 	return body
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// fieldManager owns the fields that are applied.
+// fieldManager is the field manager of the tests' server-side applies.
 const fieldManager = "kopftest"
 
-// Apply applies manifests, as "kubectl apply --server-side" does. It applies the definitions of
-// custom resources first, waits until they are served, and then applies the others in their
-// order. It returns the last object; see [Cluster.ApplyAll] for all of them.
+// Apply applies manifests, as "kubectl apply --server-side" does. It applies custom resource definitions first, waits until
+// they are served, and then applies the other objects in their order. It returns the last object; [Cluster.ApplyAll]
+// returns all objects.
 func (c *Cluster) Apply(yaml string) *Object {
 	c.t.Helper()
 	return lastOf(c.ApplyAll(yaml))
@@ -72,7 +72,7 @@ func (c *Cluster) ApplyFS(fsys fs.FS, patterns ...string) *Object {
 	return lastOf(c.applyFiles(paths, func(path string) ([]byte, error) { return fs.ReadFile(fsys, path) }))
 }
 
-// lastOf returns the last object that is not a definition, or else the last one.
+// lastOf returns the last object that is not a custom resource definition; if there is none, the last object.
 func lastOf(objects []*Object) *Object {
 	for _, o := range slices.Backward(objects) {
 		if o.Kind != definitionKind {
@@ -147,7 +147,7 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 		if made && !borrowedAlready(previous) {
 			err := c.borrow(ctx, name)
 			if apierrors.IsNotFound(err) {
-				continue // the last binary that used it was faster
+				continue // another test binary has just deleted the definition
 			}
 			if err != nil {
 				return nil, err
@@ -159,7 +159,7 @@ func (c *Cluster) applyOne(ctx context.Context, m manifest) (*Object, error) {
 	}
 }
 
-// previous returns an object in its state before it is applied; nil if it does not exist yet.
+// previous returns the existing object that a manifest is going to change; nil if it does not exist.
 func (c *Cluster) previous(ctx context.Context, res *resources.Resource, namespace, name string) (*kopf.Object, error) {
 	object, err := c.client.Get(ctx, res, namespace, name)
 	if apierrors.IsNotFound(err) {
@@ -191,8 +191,7 @@ func (c *Cluster) send(ctx context.Context, res *resources.Resource, namespace s
 	return object.Parse(answer, object.ParseOptions{APIVersion: res.APIVersion(), Kind: res.Kind})
 }
 
-// waitServed waits until the resources that are defined can be used: the definition is
-// there some milliseconds before.
+// waitServed waits until the API server serves the defined resources, some milliseconds after the definitions were applied.
 func (c *Cluster) waitServed(ctx context.Context, manifests []manifest) {
 	c.t.Helper()
 	for _, m := range manifests {
@@ -217,13 +216,13 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// unknownKindError is the error of a kind that the cluster does not serve, or not yet.
+// unknownKindError is the error for a kind that the cluster does not serve (yet).
 type unknownKindError struct {
 	apiVersion, kind string
-	others           []string // versions or groups that have such a kind
+	others           []string // API versions that have a kind with this name
 }
 
-// Error also names the API versions that have such a kind.
+// Error lists the API versions that have a kind with this name.
 func (e unknownKindError) Error() string {
 	text := fmt.Sprintf("the cluster does not know the kind %s of %s: ", e.kind, e.apiVersion)
 	if len(e.others) > 0 {

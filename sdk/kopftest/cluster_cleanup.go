@@ -18,10 +18,10 @@ const definitionKind = "CustomResourceDefinition"
 
 // cleanUp deletes the test's objects. It runs after the operators are stopped.
 func (c *Cluster) cleanUp() {
-	// The cleanup gets at least the default timeout, even if the test has set a shorter one.
+	// The cleanup has at least the default timeout, even if the test set a shorter timeout.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), max(c.timeout, defaultTimeout))
 	defer cancel()
-	errs := []error{c.removeWebhooks(ctx)} // first, since they review what follows
+	errs := []error{c.removeWebhooks(ctx)} // first, because webhooks would review the following requests
 	for _, namespace := range c.namespaces {
 		errs = append(errs, c.releaseAll(ctx, namespace))
 	}
@@ -39,13 +39,13 @@ func (c *Cluster) cleanUp() {
 	}
 }
 
-// configurations are the kinds of configurations of webhooks.
+// configurations are the resources of webhook configurations.
 var configurations = []resources.Resource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Plural: "validatingwebhookconfigurations", Kind: "ValidatingWebhookConfiguration"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Plural: "mutatingwebhookconfigurations", Kind: "MutatingWebhookConfiguration"},
 }
 
-// expectWebhooks notes the name of the configurations that an operator is going to create.
+// expectWebhooks records the name of the webhook configurations that an operator is going to create.
 func (c *Cluster) expectWebhooks(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,8 +54,7 @@ func (c *Cluster) expectWebhooks(name string) {
 	}
 }
 
-// removeWebhooks deletes the configurations of operators whose settings name none. An operator that was killed
-// has left its webhooks in them.
+// removeWebhooks deletes the recorded webhook configurations, because a killed operator does not remove its webhooks.
 func (c *Cluster) removeWebhooks(ctx context.Context) error {
 	c.mu.Lock()
 	names := slices.Clone(c.managed)
@@ -69,8 +68,8 @@ func (c *Cluster) removeWebhooks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// releaseAll removes the finalizers from the objects of a namespace: the operators are stopped and cannot remove them,
-// and objects with finalizers would keep the namespace.
+// releaseAll removes the finalizers from the objects of a namespace. The operators have stopped and cannot remove them, and
+// the namespace is not deleted while its objects have finalizers.
 func (c *Cluster) releaseAll(ctx context.Context, namespace string) error {
 	var errs []error
 	for _, res := range c.touched() {
@@ -79,11 +78,11 @@ func (c *Cluster) releaseAll(ctx context.Context, namespace string) error {
 		}
 		list, err := c.client.List(ctx, &res, namespace, kube.ListOptions{})
 		if apierrors.IsNotFound(err) {
-			continue // its definition is deleted
+			continue // the definition of the resource was deleted
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("list %s: %w", res.Key(), err))
-			continue // nothing of it can be released, but of the others
+			continue // the objects of other resources can still be released
 		}
 		for _, object := range list.Items {
 			if hasFinalizers(object) {
@@ -94,7 +93,7 @@ func (c *Cluster) releaseAll(ctx context.Context, namespace string) error {
 	return errors.Join(errs...)
 }
 
-// touched are the resources that the test or its operators had to do with.
+// touched returns the resources that the test or its operators used.
 func (c *Cluster) touched() []resources.Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,13 +128,13 @@ func hasFinalizers(object *object.Object) bool {
 	return len(finalizers) > 0
 }
 
-// release takes the finalizers off an object, if it is there.
+// release removes the finalizers from an object, if it exists.
 func (c *Cluster) release(ctx context.Context, res *resources.Resource, namespace, name string) error {
 	_, err := c.client.Patch(ctx, res, namespace, name, "", kube.MergePatch, []byte(`{"metadata":{"finalizers":null}}`))
 	return ignoreNotFound(err)
 }
 
-// delete deletes an object, if it is there.
+// delete deletes an object, if it exists.
 func (c *Cluster) delete(ctx context.Context, res *resources.Resource, namespace, name string) error {
 	path, err := res.Path(namespace, name, "", nil)
 	if err != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Custom resource definitions exist for all tests at the same time, also for tests of other packages. In a cluster
-// that outlives the tests, each test binary puts a mark on the definitions that tests created, and the last binary
-// deletes them.
+// All tests, including tests of other packages, share the custom resource definitions of a cluster. In a cluster that
+// continues to exist after the tests, each test binary marks the definitions that it uses and that tests created. The last
+// binary deletes them.
 const (
-	madeKey    = "kopftest.kopf.dev/made"     // on definitions that were not there before the tests
-	usedPrefix = "kopftest.kopf.dev/used-by-" // on definitions that a running test binary uses
+	madeKey    = "kopftest.kopf.dev/made"     // annotation of definitions that tests created
+	usedPrefix = "kopftest.kopf.dev/used-by-" // prefix of the mark on definitions that a running test binary uses
 
-	// staleMark is the age of marks of binaries that did not live to remove them.
+	// staleMark is the age at which a mark is ignored, because its binary ended without removing it.
 	staleMark = 24 * time.Hour
 )
 
@@ -38,14 +38,14 @@ var definitions = &resources.Resource{
 // usedKey is the mark of this test binary.
 var usedKey = usedPrefix + strings.ToLower(rand.Text()[:8])
 
-// borrowed are the definitions that bear the mark of this binary.
+// borrowed are the definitions with the mark of this binary.
 var borrowed struct {
 	sync.Mutex
 	of map[string]*rest.Config // configuration of the cluster by the definition's name
 }
 
 // markMade marks the manifest of a definition as created by tests, unless the definition existed before the tests. It
-// reports whether it did.
+// reports whether it marked the manifest.
 func markMade(m manifest, previous *kopf.Object) (manifest, bool) {
 	if previous != nil && previous.Get("metadata.annotations["+madeKey+"]") == nil {
 		return m, false
@@ -64,7 +64,7 @@ func markMade(m manifest, previous *kopf.Object) (manifest, bool) {
 	return manifest{source: m.source, tree: tree}, true
 }
 
-// borrow leaves the mark of this binary on a definition.
+// borrow adds the mark of this binary to a definition.
 func (c *Cluster) borrow(ctx context.Context, name string) error {
 	mark, err := json.Marshal(metadataOf("annotations", usedKey, time.Now().UTC().Format(time.RFC3339)))
 	if err != nil {
@@ -123,7 +123,7 @@ func giveBackOne(ctx context.Context, config *rest.Config, name string) error {
 			return ignoreNotFound(err)
 		}
 		err = deleteVersion(ctx, client, name, definition.ResourceVersion)
-		if !apierrors.IsConflict(err) { // else another binary has left a mark meanwhile
+		if !apierrors.IsConflict(err) { // a conflict means that another binary has just added a mark
 			return ignoreNotFound(err)
 		}
 	}

@@ -8,9 +8,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a kubeconfig file for the cluster and returns its path: for kubectl and other programs, and for
-// operators that log in by themselves. Its default namespace is the test's namespace. The file is deleted at the end
-// of the test.
+// Kubeconfig writes a kubeconfig file for the cluster and returns its path. The file is for kubectl and other programs, and
+// for operators with login handlers. Its default namespace is the test's namespace. It is deleted at the end of the test.
 func (c *Cluster) Kubeconfig() string {
 	c.t.Helper()
 	config, err := c.kubeconfig()
@@ -25,7 +24,7 @@ func (c *Cluster) Kubeconfig() string {
 }
 
 func (c *Cluster) kubeconfig() (*api.Config, error) {
-	if c.lasting { // it may have credentials that are known to its file alone
+	if c.lasting { // only the cluster's own file may have the credentials, such as a credential plugin
 		config, err := loader(os.Getenv(kubeconfigVar)).RawConfig()
 		if err != nil {
 			return nil, err

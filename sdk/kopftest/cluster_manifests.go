@@ -11,7 +11,7 @@ import (
 
 // manifest is one object of a file.
 type manifest struct {
-	source string // place of the manifest, for errors: "obj.yaml, document 2"
+	source string // place of the manifest for errors, such as "obj.yaml, document 2"
 	tree   map[string]any
 }
 
@@ -28,7 +28,7 @@ func parse(source, text string) ([]manifest, error) {
 			return nil, fmt.Errorf("%s: %w", m.source, err)
 		}
 		if len(m.tree) == 0 {
-			continue // nothing but comments
+			continue // the document only has comments
 		}
 		items, isList := m.tree["items"].([]any)
 		if !isList {
@@ -50,7 +50,7 @@ func parse(source, text string) ([]manifest, error) {
 	return all, nil
 }
 
-// text returns a text of the manifest; the empty one if there is none.
+// text returns the string at a path of the manifest; empty if there is no string.
 func (m manifest) text(path ...string) string {
 	var value any = m.tree
 	for _, key := range path {
@@ -63,7 +63,7 @@ func (m manifest) text(path ...string) string {
 
 func (m manifest) isDefinition() bool { return m.text("kind") == definitionKind }
 
-// defines lists the kinds of a definition: their API versions and the name of the kind.
+// defines returns the API versions and the kind of a custom resource definition.
 func (m manifest) defines() (apiVersions []string, kind string) {
 	spec, _ := m.tree["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)

@@ -15,7 +15,7 @@ import (
 // servedInterval is how often the test polls the cluster for a resource. Discovery has no watch.
 const servedInterval = 10 * time.Millisecond
 
-// resourceOfKind finds the resource of a kind, as manifests name it.
+// resourceOfKind returns the resource for the apiVersion and kind of a manifest.
 func (c *Cluster) resourceOfKind(ctx context.Context, apiVersion, kind string) (*resources.Resource, error) {
 	find := func() *resources.Resource {
 		c.mu.Lock()
@@ -31,7 +31,7 @@ func (c *Cluster) resourceOfKind(ctx context.Context, apiVersion, kind string) (
 	if res := find(); res != nil {
 		return res, nil
 	}
-	// The documents of a group are never behind, unlike that of everything at once.
+	// The discovery documents of a group are always current, unlike the aggregated document.
 	if err := c.look(ctx, groupOf(apiVersion)); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (c *Cluster) versionsOf(kind string) []string {
 	return versions
 }
 
-// look asks the cluster for the resources of some groups, or of all.
+// look discovers the resources of some groups, or of all groups.
 func (c *Cluster) look(ctx context.Context, groups ...string) error {
 	found, err := c.client.Discover(ctx, groups...)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Cluster) look(ctx context.Context, groups ...string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Into a new list: handles of objects have pointers into the old one.
+	// The list is new, because handles of objects have pointers into the old list.
 	all := slices.Clone(found.Resources)
 	for _, r := range c.resources {
 		if !slices.ContainsFunc(all, func(o resources.Resource) bool { return o.Key() == r.Key() }) {
@@ -93,14 +93,14 @@ func (c *Cluster) waitKind(ctx context.Context, apiVersion, kind string) error {
 	}
 }
 
-// selected returns those of the known resources that a selector is for.
+// selected returns the known resources that match a selector.
 func (c *Cluster) selected(selector resources.Selector) []resources.Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return selector.Select(c.resources)
 }
 
-// resourceOf finds a resource by any of its names.
+// resourceOf returns a resource by any of its names.
 func (c *Cluster) resourceOf(ctx context.Context, name string) (*resources.Resource, error) {
 	selector, err := resources.ParseSelector(name)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *Cluster) resourceOf(ctx context.Context, name string) (*resources.Resou
 	if !selector.Specific() {
 		return nil, fmt.Errorf("%q is not one resource", name)
 	}
-	// A name with a group is unambiguous. If the resource is known already, discovery is skipped: it costs a request, and may
-	// not list a new definition yet.
+	// A name with a group is unambiguous. If the resource is already known, the discovery is skipped, because it costs a
+	// request and may not contain a new definition yet.
 	selected := c.selected(selector)
 	if len(selected) != 1 || !strings.Contains(name, ".") {
 		if err := c.look(ctx); err != nil {

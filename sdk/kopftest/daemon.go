@@ -8,12 +8,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// A DaemonRun is a daemon that runs in a test, without a cluster. The daemon and the test take turns: the test waits
-// in [DaemonRun.NextSleep] until the daemon calls Sleep; that Sleep then lasts until the next call, however long its duration
-// is. Set, Remove and Replace change the daemon's object; Object, Patches and the fields of the
-// Request show the daemon's results.
+// A DaemonRun is a daemon that runs in a test, without a cluster. The daemon and the test take turns. The test waits in
+// [DaemonRun.NextSleep] until the daemon calls Sleep. This Sleep then lasts until the test calls the next method that
+// continues the daemon, whatever its duration is. Set, Remove and Replace change the daemon's object; Object, Patches and
+// the fields of the Request have the daemon's results.
 //
-// Inside of [testing/synctest], Sleep lasts its real duration by the clock of the bubble, and daemons that wait in other ways can be tested too: make the run inside of the bubble.
+// In a bubble of [testing/synctest], Sleep lasts for its duration by the fake clock. A bubble can also test daemons that
+// wait without Sleep. Call [Daemon] inside of the bubble.
 //
 // The methods fail the test on errors, so they must be called from the test's own goroutine.
 type DaemonRun[T any] struct {
@@ -23,8 +24,8 @@ type DaemonRun[T any] struct {
 	driver
 }
 
-// Daemon makes the run of a daemon, for an object as with [Change]. At the end of the test, it is stopped if it still
-// runs. If you call the daemon with the Request instead of starting it, its first Sleep returns false.
+// Daemon returns a run of a daemon, for an object in the formats of [Change]. If the daemon still runs at the end of the
+// test, it is stopped. If you call the daemon with the Request instead of calling Start, its first Sleep returns false.
 //
 //	run := kopftest.Daemon[Claim](t, "spec: {size: 1Gi}")
 //	run.Start(t.Context(), watchOver)
@@ -42,7 +43,7 @@ type DaemonRun[T any] struct {
 func Daemon[T any](t testing.TB, object any) *DaemonRun[T] {
 	t.Helper()
 	tree := treeOf(t, object)
-	decoded[T](t, viewOf(t, tree)) // else it would not be started
+	decoded[T](t, viewOf(t, tree)) // an operator does not start a daemon for an object that does not decode
 	r := requestOf(t, viewOf(t, tree))
 	d := &DaemonRun[T]{
 		Request: &kopf.DaemonRun[T]{
@@ -56,8 +57,8 @@ func Daemon[T any](t testing.TB, object any) *DaemonRun[T] {
 	return d
 }
 
-// Start calls the daemon in the background: with a context that ends as the given one, or
-// with Stop. A daemon that has returned can be started again, as one that is tried again is.
+// Start calls the daemon in the background. The daemon's context ends with the given context, or with Stop. A daemon that
+// has returned can be started again, like a daemon that an operator retries.
 func (d *DaemonRun[T]) Start(ctx context.Context, daemon func(context.Context, *kopf.DaemonRun[T]) error) {
 	d.t.Helper()
 	d.start(ctx, func(ctx context.Context) error { return daemon(ctx, d.Request) })

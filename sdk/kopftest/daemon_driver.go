@@ -13,14 +13,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// driver is a [DaemonRun] of whatever type.
+// driver is the part of a [DaemonRun] that does not depend on the object's type.
 type driver struct {
 	t     printed
 	stage *stage
-	call  *call // the newest call of the daemon; nil before the first
+	call  *call // newest call of the daemon; nil before the first call
 }
 
-// call is one call of the daemon. Its results are there when it has ended.
+// call is one call of the daemon. Its results are set when ended closes.
 type call struct {
 	cancel    context.CancelCauseFunc
 	goroutine string
@@ -89,8 +89,7 @@ func (r *driver) running() bool {
 	}
 }
 
-// NextSleep runs the daemon until its next Sleep, and returns the duration. A daemon that returns instead fails the
-// test.
+// NextSleep runs the daemon until its next Sleep, and returns the duration. If the daemon returns instead, the test fails.
 func (r *driver) NextSleep() time.Duration {
 	r.t.Helper()
 	r.goOn()
@@ -102,8 +101,8 @@ func (r *driver) NextSleep() time.Duration {
 	return d
 }
 
-// Wait runs the daemon until it returns by itself, and returns its error. A daemon that sleeps once more fails the
-// test, but for those inside of testing/synctest.
+// Wait runs the daemon until it returns on its own, and returns its error. If the daemon sleeps once more, the test fails,
+// except in a bubble of testing/synctest.
 func (r *driver) Wait() error {
 	r.t.Helper()
 	r.goOn()
@@ -114,8 +113,8 @@ func (r *driver) Wait() error {
 	return r.call.err
 }
 
-// Signal asks the daemon to finish, but does not cancel its context: as long as its
-// cancellation backoff is not over, that is all that happens. It does not wait.
+// Signal asks the daemon to finish without cancelling its context, like an operator during the Backoff of
+// [kopf.Cancellation]. It does not wait.
 func (r *driver) Signal(reason kopf.StopReason) {
 	r.t.Helper()
 	r.mustRun()
@@ -128,8 +127,8 @@ func (r *driver) cancel(reason kopf.StopReason) {
 	r.call.cancel(kopf.StopReason(r.stage.Reason()))
 }
 
-// Stop asks the daemon to finish, cancels its context, waits until it has returned, and
-// returns its error. That of a context that is cancelled counts as success in an operator.
+// Stop asks the daemon to finish, cancels its context, waits until it has returned, and returns its error. In an operator,
+// the error of the cancelled context counts as success.
 func (r *driver) Stop(reason kopf.StopReason) error {
 	r.t.Helper()
 	r.mustRun()
@@ -138,8 +137,7 @@ func (r *driver) Stop(reason kopf.StopReason) error {
 	return r.call.err
 }
 
-// Object returns the object as it is now, with the patches that the daemon has sent: with
-// [kopf.DaemonRun.Apply], or by returning.
+// Object returns the current object, with the patches that the daemon sent by [kopf.DaemonRun.Apply] or by returning.
 func (r *driver) Object() *kopf.Object {
 	r.t.Helper()
 	object, err := r.stage.Live().Tree()
@@ -149,14 +147,13 @@ func (r *driver) Object() *kopf.Object {
 	return viewOf(r.t, object)
 }
 
-// Patches returns the patches that the daemon has sent so far, as merge patches: nil values
-// are to be removed.
+// Patches returns the patches that the daemon has sent so far, as merge patches; a nil value removes a field.
 func (r *driver) Patches() []map[string]any { return r.stage.sentPatches() }
 
 // RefusePatch makes the next [kopf.DaemonRun.Apply] fail.
 func (r *driver) RefusePatch(err error) { r.stage.refuse(err) }
 
-// Set changes the value at a path of the object that the daemon looks at.
+// Set changes the value at a path of the daemon's object.
 func (r *driver) Set(path kopf.Path, value any) {
 	r.t.Helper()
 	plain, err := object.Normalize(value)
@@ -175,13 +172,13 @@ func (r *driver) Set(path kopf.Path, value any) {
 	r.change(func(object map[string]any) (map[string]any, error) { return patch.Merged(object, p.Tree()), nil })
 }
 
-// Remove removes the value at a path of the object that the daemon looks at.
+// Remove removes the value at a path of the daemon's object.
 func (r *driver) Remove(path kopf.Path) {
 	r.t.Helper()
 	r.Set(path, nil)
 }
 
-// Replace replaces the object that the daemon looks at.
+// Replace replaces the daemon's object.
 func (r *driver) Replace(object any) {
 	r.t.Helper()
 	tree := treeOf(r.t, object)
@@ -202,14 +199,14 @@ func (r *driver) mustRun() {
 	}
 }
 
-// goOn ends the sleep that the test knows of.
+// goOn ends the sleep whose duration the test has read.
 func (r *driver) goOn() {
 	r.t.Helper()
 	r.mustRun()
 	r.stage.wake()
 }
 
-// await waits until the daemon has returned or, if that is of interest, sleeps.
+// await waits until the daemon has returned or, with orSleeps, calls Sleep.
 func (r *driver) await(what string, orSleeps bool) (d time.Duration, sleeps bool) {
 	r.t.Helper()
 	patience, cancel := r.patience()
@@ -262,8 +259,7 @@ func (r *driver) end() {
 	}
 }
 
-// inBubble reports whether a test runs inside of testing/synctest, where time passes whenever all goroutines wait.
-// There, this method is not to be called, and panics.
+// inBubble reports whether a test runs in a bubble of testing/synctest, where the method Deadline panics.
 func inBubble(t testing.TB) (bubble bool) {
 	limited, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {

@@ -12,17 +12,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// stage stands in for the operator and the cluster of a daemon.
+// stage replaces the operator and the cluster of a daemon.
 type stage struct {
 	patch    *patch.Patch // unsent changes of the daemon
-	stepwise bool         // sleeps are ended by the test, not by the clock
+	stepwise bool         // the test ends sleeps, not the clock
 
 	views daemons.Views
 
-	changing sync.Mutex // held while the object is changed, by the daemon or by the test
+	changing sync.Mutex // held while the daemon or the test changes the object
 
 	mu       sync.Mutex
-	started  bool // there is a test that can end sleeps
+	started  bool // the test called Start, so it can end sleeps
 	live     *object.Object
 	newer    chan struct{} // closed with the next version
 	stopping chan struct{}
@@ -33,11 +33,11 @@ type stage struct {
 	news     chan struct{} // closed with the next sleep
 }
 
-// sleep is one that is not over.
+// sleep is a running call of Sleep.
 type sleep struct {
 	duration time.Duration
 	reported bool          // the test has read the duration
-	over     chan struct{} // closed by the test
+	over     chan struct{} // closed by the test to end the sleep
 }
 
 var _ testhooks.Task = (*stage)(nil)
@@ -102,8 +102,8 @@ func (s *stage) Sleep(d time.Duration) bool {
 	return true
 }
 
-// fallAsleep records a sleep. Without time for a sleep, it returns none: with a stopping channel if the daemon should
-// finish, with no channel for a duration of zero or less.
+// fallAsleep records a sleep and returns it with the stopping channel. If the daemon must not sleep, the sleep is nil. For
+// a duration of zero or less, the channel is nil, too.
 func (s *stage) fallAsleep(d time.Duration) (*sleep, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +126,8 @@ func (s *stage) forget(over *sleep) {
 	s.sleeps = slices.DeleteFunc(s.sleeps, func(sleep *sleep) bool { return sleep == over })
 }
 
-// nextSleep returns a sleep that the test does not know of yet; nil if there is none, and
-// what closes with the next one.
+// nextSleep returns a sleep whose duration the test has not read. If there is none, it returns a channel that closes at the
+// next sleep.
 func (s *stage) nextSleep() (*sleep, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *stage) nextSleep() (*sleep, <-chan struct{}) {
 	return nil, s.news
 }
 
-// wake ends the sleeps whose durations the test has read. It does nothing if the clock ends sleeps.
+// wake ends the sleeps whose durations the test has read. It does nothing if the clock ends sleeps: stepwise is false.
 func (s *stage) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *stage) wake() {
 	})
 }
 
-// begin prepares a new call of the daemon: without sleeps, and without a reason to finish.
+// begin resets the stage for a new call of the daemon, with no sleeps and no reason to finish.
 func (s *stage) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *stage) signal(reason daemons.Reason) {
 	s.sleeps = nil
 }
 
-// change makes another version of the object the newest one.
+// change replaces the newest version of the object.
 func (s *stage) change(of func(object map[string]any) (map[string]any, error)) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -200,8 +200,7 @@ func (s *stage) change(of func(object map[string]any) (map[string]any, error)) e
 	return nil
 }
 
-// apply is [kopf.DaemonRun.Apply]. As the real one, it does its work even if the context
-// has ended.
+// apply implements [kopf.DaemonRun.Apply]. As in an operator, it sends the patch even if the context has ended.
 func (s *stage) apply(context.Context) error {
 	s.mu.Lock()
 	refusal := s.refusal

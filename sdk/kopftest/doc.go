@@ -12,15 +12,14 @@
 //
 // # Where the cluster comes from
 //
-// By default, it is the embedded control plane: a real API server and the controllers, in
-// one process that the first test of a binary starts and that ends with the binary. Its
-// program is found in the user's cache, where "kopf cluster prepare" puts it, or where
-// KOPF_CONTROLPLANE says. Each test has a namespace of its own, so tests can be parallel.
+// By default, it is the embedded control plane: a real API server and the controllers, in one process that the first test
+// of a binary starts and that ends with the binary. "kopf cluster prepare" puts its program into the user's cache; the
+// variable KOPF_CONTROLPLANE can name another program. Each test has its own namespace, so tests can be parallel.
 //
-// These environment variables choose:
+// These environment variables configure the tests:
 //
-//   - KOPFTEST_KUBECONFIG is the kubeconfig file of a cluster to use instead;
-//     KOPFTEST_CONTEXT a context of it other than the current one.
+//   - KOPFTEST_KUBECONFIG is the kubeconfig file of a cluster to use instead, and KOPFTEST_CONTEXT the name of its context.
+//     Defaults to the current context of the file.
 //   - KOPF_CONTROLPLANE is the program of the embedded control plane.
 //   - KOPFTEST_UPDATE writes golden files instead of comparing with them: see [Golden].
 //   - KOPFTEST_SEED replays a test that uses [Seed].
@@ -29,11 +28,11 @@
 //
 // # Work that a test is spared
 //
-// It does not sleep: methods that wait follow the cluster and return as soon as the condition is met. It does not
-// handle errors: an error fails the test, on the test's own line. It does not clean up: at the end, the operators are
-// stopped and all objects that the test created are deleted, with or without finalizers; custom resource definitions
-// stay for other tests, see [Main]. And it needs no logs: a failure shows the operator's log. When a wait times out,
-// the failure shows the state of each handler, the object, and the end of the log.
+// A test need not sleep: methods that wait follow the cluster and return as soon as the condition is met. It need not
+// handle errors: an error fails the test, on the test's own line. It need not clean up: at the end, the operators are
+// stopped and all objects that the test created are deleted, with or without finalizers. Custom resource definitions stay
+// for other tests, see [Main]. It need not print logs: a failure shows the operator's log. When a wait times out, the
+// failure shows the state of each handler, the object, and the end of the log.
 //
 // # When things break
 //
@@ -44,8 +43,8 @@
 //
 // # Handlers alone
 //
-// [Change], [Update], [FieldChange], [Event], [Timer], [IndexRequest] and [Activity] make requests to call handlers
-// with, without a cluster; [Daemon] drives a daemon. [Patched] and [Changes] return the contents of a handler's
-// patch, [Posted] the events that the handler posted. [Context] is for handlers that call [kopf.RESTConfig],
-// [WithIndices] for those that read indices.
+// [Change], [Update], [FieldChange], [Event], [Timer], [IndexRequest] and [Activity] return requests to call handlers with,
+// without a cluster; [Daemon] runs a daemon. [Patched] and [Changes] return the contents of a handler's patch, and [Posted]
+// the events that the handler posted. [Context] is for handlers that call [kopf.RESTConfig], and [WithIndices] for handlers
+// that read indices.
 package kopftest

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// begin writes the head of an answer.
+// begin writes the status and the headers of a response.
 func begin(w http.ResponseWriter, resp *http.Response, whole bool) {
 	maps.Copy(w.Header(), resp.Header)
 	for _, hop := range []string{"Connection", "Keep-Alive", "Transfer-Encoding"} {
@@ -28,9 +28,9 @@ func begin(w http.ResponseWriter, resp *http.Response, whole bool) {
 	}
 }
 
-func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() } // the client may have gone
+func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() } // an error means that the client disconnected
 
-// flushing sends everything at once.
+// flushing flushes after each write.
 type flushing struct{ http.ResponseWriter }
 
 // Write implements [io.Writer].
@@ -62,7 +62,7 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusGatewayTimeout:        metav1.StatusReasonTimeout,
 }
 
-// statusOf returns the body of an answer, as the API server writes it.
+// statusOf returns the body of a [FaultStatus] response, in the API server's format.
 func statusOf(fault Fault) []byte {
 	code := fault.code()
 	status := metav1.Status{
@@ -76,7 +76,7 @@ func statusOf(fault Fault) []byte {
 	}
 	body, err := json.Marshal(status)
 	if err != nil {
-		panic(err) // texts and numbers alone
+		panic(err) // impossible, because the values are strings and numbers
 	}
 	return append(body, '\n')
 }
@@ -89,12 +89,12 @@ func writeStatus(w http.ResponseWriter, fault Fault) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(seconds(fault.RetryAfter))))
 	}
 	w.WriteHeader(fault.code())
-	_, _ = w.Write(statusOf(fault)) // the client may have gone
+	_, _ = w.Write(statusOf(fault)) // an error means that the client disconnected
 }
 
-// writeGarbage answers as a gateway does that has lost its server.
+// writeGarbage responds like a gateway whose server is unreachable.
 func writeGarbage(w http.ResponseWriter, fault Fault) {
 	w.Header().Set("Content-Type", "text/html")
 	w.WriteHeader(fault.code())
-	_, _ = w.Write([]byte("<html><body>injected fault: " + strings.Repeat("not what you asked for ", 10) + "</body></html>\n")) // the client may have gone
+	_, _ = w.Write([]byte("<html><body>injected fault: " + strings.Repeat("not what you asked for ", 10) + "</body></html>\n")) // an error means that the client disconnected
 }

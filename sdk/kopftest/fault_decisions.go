@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// An InjectedFault is a fault that has happened.
+// An InjectedFault is a fault that happened.
 type InjectedFault struct {
 	Time   time.Time
 	Fault  Fault
 	Method string // HTTP method
 	Path   string // path and query
-	Object string // the name of the object that the request or the event was about; empty for lists
+	Object string // name of the request's or event's object; empty for lists
 }
 
 // decisions apply the rules of faults to requests and events, and record the outcomes.
@@ -22,8 +22,8 @@ type decisions struct {
 
 	mu       sync.Mutex
 	faults   Faults
-	matched  []int // number by rule
-	applied  []int // number by rule
+	matched  []int // number of matching requests or events by rule
+	applied  []int // number of applied faults by rule
 	seen     map[string]int
 	injected []InjectedFault
 }
@@ -36,7 +36,8 @@ func (d *decisions) set(faults Faults) {
 	d.seen = map[string]int{}
 }
 
-// forRequest returns the fault of a request; nil if there is none. It is injected only with [decisions.note].
+// forRequest returns the fault of a request; nil if there is none. The caller injects the fault and then calls
+// [decisions.note].
 func (d *decisions) forRequest(r *http.Request) *Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +97,7 @@ func (d *decisions) applies(i int, r *http.Request, key string, n int) bool {
 	return true
 }
 
-// note remembers that a fault has happened, and calls its function.
+// note records that a fault happened, and calls [Fault].Do.
 func (d *decisions) note(fault Fault, r *http.Request, object string) {
 	d.mu.Lock()
 	d.injected = append(d.injected, InjectedFault{time.Now(), fault, r.Method, r.URL.RequestURI(), object})
@@ -106,7 +107,8 @@ func (d *decisions) note(fault Fault, r *http.Request, object string) {
 	}
 }
 
-// part returns a position at which to cut a text of a length: neither its beginning nor its end, if the length is at least 2.
+// part returns the position at which to cut a string of the given length. If the length is at least 2, the position is
+// neither the start nor the end.
 func (d *decisions) part(key string, length int) int {
 	d.mu.Lock()
 	seed := d.faults.Seed

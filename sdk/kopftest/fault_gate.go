@@ -11,8 +11,8 @@ import (
 // errKilled is the error of a killed operator's requests.
 var errKilled = errors.New("the operator is killed")
 
-// gate is between an operator and the cluster. When it is shut, no request of the operator
-// arrives, as if its process had ended.
+// gate is between an operator and the cluster. When the gate is shut, no request of the operator reaches the cluster, as if
+// the operator's process had ended.
 type gate struct {
 	ctx  context.Context
 	shut context.CancelCauseFunc
@@ -24,7 +24,7 @@ func newGate() *gate {
 	return g
 }
 
-// wrap is a transport wrapper, as [rest.Config] takes it.
+// wrap wraps the transport of a [rest.Config].
 func (g *gate) wrap(next http.RoundTripper) http.RoundTripper { return &gatedTransport{g, next} }
 
 type gatedTransport struct {
@@ -32,7 +32,7 @@ type gatedTransport struct {
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request that ends when the gate is shut.
+// RoundTrip sends a request. The request is cancelled when the gate is shut.
 func (t *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := context.Cause(t.gate.ctx); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (t *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper gives access to the connections, to close idle ones.
+// WrappedRoundTripper returns the inner transport, so that client-go can close its idle connections.
 func (t *gatedTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // gatedBody ends the request with its response.

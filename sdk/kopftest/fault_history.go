@@ -17,10 +17,10 @@ import (
 type history struct {
 	mu       sync.Mutex
 	versions []version
-	events   map[string][]pastEvent // the last two versions of each object, the newer first, by UID
+	events   map[string][]pastEvent // last two versions of each object, newest first, by UID
 }
 
-// pastEvent is an event as it is sent again, as a change.
+// pastEvent is a recorded event in the form in which the proxy can send it again: as a change.
 type pastEvent struct {
 	number uint64 // resourceVersion of the object
 	text   []byte
@@ -32,12 +32,12 @@ type version struct {
 	number uint64
 }
 
-// note remembers the version of an answer.
+// note records the resourceVersion of a response.
 func (h *history) note(answer []byte) {
 	var object struct {
 		Metadata struct{ ResourceVersion string }
 	}
-	if json.Unmarshal(answer, &object) == nil { // other answers have no version
+	if json.Unmarshal(answer, &object) == nil { // other responses have no version
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.seen(object.Metadata.ResourceVersion)
@@ -52,8 +52,8 @@ func (h *history) seen(resourceVersion string) {
 	h.versions = append(h.versions, version{time.Now(), number})
 }
 
-// event records an event, and returns the event of the object's previous version, as a change; nil if the proxy knows
-// none. Several streams bring the same event, in any order.
+// event records an event, and returns the previous version of the object as a change; nil if the proxy knows no previous
+// version. Several streams deliver the same event, in any order.
 func (h *history) event(e event, text []byte) (previous []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,7 +90,7 @@ func asChange(text []byte) []byte {
 	return bytes.Replace(text, []byte(`"ADDED"`), []byte(`"MODIFIED"`), 1)
 }
 
-// before returns the newest version that is older than a time, or else the oldest; 0 if there is none.
+// before returns the newest version before a time; without one, the oldest version. It returns 0 if no version is known.
 func (h *history) before(at time.Time) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,13 +101,13 @@ func (h *history) before(at time.Time) uint64 {
 	return h.versions[max(0, i-1)].number
 }
 
-// answerStale answers a list, or a stream that begins with one, with previous versions of the objects, which the API
-// server still has. Without a previous version, the request passes.
+// answerStale answers a list, or a stream that starts with a list, with previous versions of the objects, which it requests
+// from the API server. If no previous version is known, the request passes.
 func (p *FaultProxy) answerStale(w http.ResponseWriter, r *http.Request, body []byte, fault *Fault, calmed <-chan struct{}) {
 	query := r.URL.Query()
 	version := p.history.before(time.Now().Add(-fault.Age))
-	// An API server never shows a client an older version than it asks for.
-	wanted, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64) // 0 if it wants none
+	// An API server never returns an older version than the client requests.
+	wanted, _ := strconv.ParseUint(query.Get("resourceVersion"), 10, 64) // 0 if the client requests no version
 	if !Lists(r) || version == 0 || wanted > version || query.Get("continue") != "" {
 		p.pass(w, r, body, nil, calmed)
 		return
@@ -129,18 +129,18 @@ func (p *FaultProxy) answerStale(w http.ResponseWriter, r *http.Request, body []
 	switch {
 	case err != nil:
 		abort()
-	case resp.StatusCode != http.StatusOK || !isJSON(resp): // it is too old
+	case resp.StatusCode != http.StatusOK || !isJSON(resp): // the API server no longer has the version
 		p.pass(w, r, body, nil, calmed)
 	case Watches(r):
 		p.streamStale(w, r, body, answer, fault, calmed)
 	default:
 		p.decisions.note(*fault, r, "")
 		begin(w, resp, true)
-		_, _ = w.Write(answer) // the client may have gone
+		_, _ = w.Write(answer) // an error means that the client disconnected
 	}
 }
 
-// streamStale begins a stream with the objects of a list, and continues with the events since.
+// streamStale starts a stream with the objects of a list, and continues with the events since the list's version.
 func (p *FaultProxy) streamStale(w http.ResponseWriter, r *http.Request, body, answer []byte, fault *Fault, calmed <-chan struct{}) {
 	begun, from, err := initialEvents(answer)
 	if err != nil {
@@ -158,13 +158,13 @@ func (p *FaultProxy) streamStale(w http.ResponseWriter, r *http.Request, body, a
 		abort()
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK || !isJSON(resp) { // it is too old for a watch
+	if resp.StatusCode != http.StatusOK || !isJSON(resp) { // the version is too old for a watch
 		p.pass(w, r, body, nil, calmed)
 		return
 	}
 	p.decisions.note(*fault, r, "")
 	begin(w, resp, false)
-	_, _ = w.Write(begun) // the client may have gone
+	_, _ = w.Write(begun) // an error means that the client disconnected
 	flush(w)
 	if fault.Delay > 0 {
 		wait(r.Context(), fault.Delay, calmed)
@@ -172,7 +172,7 @@ func (p *FaultProxy) streamStale(w http.ResponseWriter, r *http.Request, body, a
 	p.relay(w, r, resp.Body, false, nil, calmed)
 }
 
-// initialEvents returns a list as the events that begin a stream, and its version.
+// initialEvents returns the initial events of a stream for a list, and the version of the list.
 func initialEvents(answer []byte) (lines []byte, version string, err error) {
 	var list struct {
 		Kind, APIVersion string
@@ -189,7 +189,7 @@ func initialEvents(answer []byte) (lines []byte, version string, err error) {
 	add := func(kind string, object map[string]any) {
 		object["kind"], object["apiVersion"] = strings.TrimSuffix(list.Kind, "List"), list.APIVersion
 		if err := encoder.Encode(map[string]any{"type": kind, "object": object}); err != nil {
-			panic(err) // decoded JSON alone
+			panic(err) // impossible, because the value was decoded from JSON
 		}
 	}
 	for _, item := range list.Items {

@@ -8,7 +8,7 @@ import (
 // lifeHeader identifies the operator that sends a request.
 const lifeHeader = "Kopftest-Life"
 
-// life is one operator that uses a proxy, until it is killed.
+// life is a run of an operator that uses a proxy. It ends when the operator is killed.
 type life struct {
 	id   string
 	gate *gate
@@ -25,7 +25,7 @@ func (p *FaultProxy) newLife() *life {
 	return l
 }
 
-// kill ends the operator that has sent a request.
+// kill ends the operator that sent a request.
 func (p *FaultProxy) kill(r *http.Request) {
 	p.mu.Lock()
 	l := p.lives[r.Header.Get(lifeHeader)]
@@ -35,7 +35,7 @@ func (p *FaultProxy) kill(r *http.Request) {
 	}
 }
 
-// wrap is a transport wrapper, as [rest.Config] takes it.
+// wrap wraps the transport of a [rest.Config].
 func (l *life) wrap(next http.RoundTripper) http.RoundTripper {
 	return l.gate.wrap(&lifeTransport{l.id, next})
 }
@@ -52,5 +52,5 @@ func (t *lifeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper gives access to the connections, to close idle ones.
+// WrappedRoundTripper returns the inner transport, so that client-go can close its idle connections.
 func (t *lifeTransport) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -30,9 +30,9 @@ import (
 //	}})
 //	operator := cluster.Run(Register, proxy.Connect)
 //
-// Requests with a bearer token of their own are forwarded with it, all others with the credentials of
-// the cluster. Its methods can be called concurrently, except those that can fail the test: Up, Disconnect
-// and RotateCertificate are for the goroutine of the test.
+// A request with a bearer token is forwarded with this token, other requests with the credentials of the cluster. The
+// methods can be called concurrently, except Up, Disconnect and RotateCertificate: they can fail the test, so they must be
+// called from the test's goroutine.
 type FaultProxy struct {
 	c         *Cluster
 	target    *url.URL
@@ -52,10 +52,10 @@ type FaultProxy struct {
 	calm   chan struct{}
 	active sync.WaitGroup
 	lives  map[string]*life
-	life   *life // newest life; nil before the first
+	life   *life // life of the operator that was connected last; nil before the first
 }
 
-// FaultProxy starts a proxy of the cluster. It stops at the end of the test.
+// FaultProxy starts a proxy for the cluster. The proxy stops at the end of the test.
 func (c *Cluster) FaultProxy(faults Faults) *FaultProxy {
 	c.t.Helper()
 	p := &FaultProxy{c: c, address: "127.0.0.1:0", calm: make(chan struct{}), decisions: decisions{namespace: c.Namespace}}
@@ -85,12 +85,12 @@ func (c *Cluster) FaultProxy(faults Faults) *FaultProxy {
 	return p
 }
 
-// Connect makes an operator use the proxy: it is for [Cluster.Run]. [Operator.Kill] works as before.
+// Connect makes an operator use the proxy. Pass it to [Cluster.Run]. [Operator.Kill] also works with a proxy.
 func (p *FaultProxy) Connect(o *kopf.Operator) {
 	if o.Config == nil {
 		o.Config = &rest.Config{}
 	}
-	// In place: the requests of an operator with another configuration could not be stopped.
+	// The configuration is changed in place, because Kill cannot stop the requests of another configuration.
 	p.redirect(o.Config)
 	o.Config.Wrap(p.newLife().wrap)
 }
@@ -130,18 +130,18 @@ func (p *FaultProxy) Set(faults Faults) {
 // Calm ends all faults. Later requests pass, and delayed requests are released as by [FaultProxy.Set].
 func (p *FaultProxy) Calm() { p.Set(Faults{}) }
 
-// Injected returns the faults so far.
+// Injected returns the faults that happened so far.
 func (p *FaultProxy) Injected() []InjectedFault {
 	p.decisions.mu.Lock()
 	defer p.decisions.mu.Unlock()
 	return slices.Clone(p.decisions.injected)
 }
 
-// Connections returns how many connections were accepted so far.
+// Connections returns the number of connections accepted so far.
 func (p *FaultProxy) Connections() int { return int(p.connections.Load()) }
 
-// Down closes all connections and accepts no others, as when the API server stops. It does nothing
-// if the proxy is down.
+// Down closes all connections and accepts no new connections, as if the API server stopped. It does nothing if the proxy is
+// down.
 func (p *FaultProxy) Down() {
 	p.c.t.Helper()
 	if err := p.down(); err != nil {
@@ -163,7 +163,7 @@ func (p *FaultProxy) down() error {
 	return nil
 }
 
-// upTimeout is how long another program may hold the port that a proxy wants back.
+// upTimeout limits how long Up waits for its port if another program uses the port.
 const upTimeout = 10 * time.Second
 
 // Up accepts connections again, at the same address. It does nothing if the proxy is up.
@@ -182,14 +182,14 @@ func (p *FaultProxy) up() error {
 	}
 	listener, err := net.Listen("tcp", p.address)
 	for end := time.Now().Add(upTimeout); err != nil && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond) // there is no event to wait for
+		time.Sleep(10 * time.Millisecond) // no event signals a free port
 		listener, err = net.Listen("tcp", p.address)
 	}
 	if err != nil {
 		return fmt.Errorf("start the proxy: %w", err)
 	}
 	if strings.HasSuffix(p.address, ":0") {
-		p.address = listener.Addr().String() // it is read without the lock from now on
+		p.address = listener.Addr().String() // never changed again, so it is read without the lock
 	}
 	server := &http.Server{
 		Handler:   http.HandlerFunc(p.serve),
@@ -199,14 +199,14 @@ func (p *FaultProxy) up() error {
 				p.connections.Add(1)
 			}
 		},
-		ErrorLog: golog.New(io.Discard, "", 0), // faults are no errors
+		ErrorLog: golog.New(io.Discard, "", 0), // errors of the connections are intended
 	}
 	p.server = server
-	p.active.Go(func() { _ = server.ServeTLS(listener, "", "") }) // it always ends with an error: the server is closed
+	p.active.Go(func() { _ = server.ServeTLS(listener, "", "") }) // always returns an error when the server is closed
 	return nil
 }
 
-// Disconnect closes all connections; new ones are accepted at once.
+// Disconnect closes all connections. The proxy accepts new connections at once.
 func (p *FaultProxy) Disconnect() {
 	p.c.t.Helper()
 	if err := p.disconnect(); err != nil {
@@ -216,8 +216,8 @@ func (p *FaultProxy) Disconnect() {
 
 func (p *FaultProxy) disconnect() error { return errors.Join(p.down(), p.up()) }
 
-// RotateCertificate replaces the certificate of the server by another one of the same authority, and
-// closes all connections.
+// RotateCertificate replaces the certificate of the server by a new certificate of the same authority, and closes all
+// connections.
 func (p *FaultProxy) RotateCertificate() {
 	p.c.t.Helper()
 	if err := p.rotateCertificate(); err != nil {
@@ -246,8 +246,7 @@ func (p *FaultProxy) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return p.cert, nil
 }
 
-// enter counts a request as active unless the proxy is down. The channel closes with the end of the
-// present faults.
+// enter counts a request as active, unless the proxy is down. The channel closes when the current faults end.
 func (p *FaultProxy) enter() (calmed <-chan struct{}, up bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,7 +268,7 @@ func (p *FaultProxy) serve(w http.ResponseWriter, r *http.Request) {
 	defer p.active.Done()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		abort() // the client has gone
+		abort() // the client disconnected
 	}
 	fault := p.decisions.forRequest(r)
 	switch {
@@ -284,7 +283,7 @@ func (p *FaultProxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pass forwards a request and its answer, which may have a fault inside.
+// pass forwards a request and its response. The fault may damage the response.
 func (p *FaultProxy) pass(w http.ResponseWriter, r *http.Request, body []byte, fault *Fault, calmed <-chan struct{}) {
 	resp, err := p.forward(r.Context(), r, body)
 	if err != nil {
@@ -296,7 +295,7 @@ func (p *FaultProxy) pass(w http.ResponseWriter, r *http.Request, body []byte, f
 		begin(w, resp, false)
 		p.relay(w, r, resp.Body, Lists(r), fault, calmed)
 		return
-	case !isJSON(resp): // passed on unread, because it may be a stream
+	case !isJSON(resp): // passed on unread, because the response may be a stream
 		begin(w, resp, false)
 		if _, err := io.Copy(flushing{w}, resp.Body); err != nil {
 			abort()
@@ -311,19 +310,19 @@ func (p *FaultProxy) pass(w http.ResponseWriter, r *http.Request, body []byte, f
 	begin(w, resp, true)
 	if fault != nil && fault.Kind == FaultTruncate {
 		p.decisions.note(*fault, r, targetOf(r).name)
-		_, _ = w.Write(answer[:p.decisions.part(r.URL.Path, len(answer))]) // the client may have gone
+		_, _ = w.Write(answer[:p.decisions.part(r.URL.Path, len(answer))]) // an error means that the client disconnected
 		flush(w)
 		abort()
 	}
-	_, _ = w.Write(answer) // the client may have gone
+	_, _ = w.Write(answer) // an error means that the client disconnected
 }
 
-// fail answers a request with a fault.
+// fail answers a request according to a fault.
 func (p *FaultProxy) fail(w http.ResponseWriter, r *http.Request, body []byte, fault Fault, calmed <-chan struct{}) {
 	var answer *http.Response
 	var content []byte
 	if fault.AfterEffect {
-		// The effect does not depend on the patience of the client.
+		// The API server carries out the request even if the client disconnects.
 		resp, err := p.forward(context.WithoutCancel(r.Context()), r, body)
 		if err == nil {
 			answer = resp
@@ -358,13 +357,13 @@ func (p *FaultProxy) fail(w http.ResponseWriter, r *http.Request, body []byte, f
 			return
 		}
 		begin(w, answer, true)
-		_, _ = w.Write(content) // the client may have gone
+		_, _ = w.Write(content) // an error means that the client disconnected
 	default:
 		abort()
 	}
 }
 
-// wait waits until the time is over, forever if it is 0, or the faults, or the patience of the client.
+// wait waits until the time is over, the faults end or the client disconnects. A time of 0 means no limit.
 func wait(ctx context.Context, d time.Duration, calmed <-chan struct{}) {
 	var over <-chan time.Time
 	if d > 0 {

@@ -9,106 +9,103 @@ import (
 	"time"
 )
 
-// Faults are what goes wrong between an operator and the API server: see [FaultProxy]. The zero
-// value is no faults.
+// Faults are the faults between an operator and the API server: see [FaultProxy]. The zero value has no faults.
 type Faults struct {
 	// Seed decides where rules with a Chance apply. The same seed makes the same decision for the
 	// n-th request of a method to a path, and for the n-th event of an object, however the requests
-	// interleave. [Seed] makes one for a test.
+	// interleave. [Seed] returns a seed for a test.
 	Seed uint64
 
-	// Rules are tried in their order; the first that applies to a request is its fault. Rules of
-	// events ([FaultDuplicate], [FaultOutdated], [FaultReorder]) apply to each event of the streams
-	// that they match, in addition to the fault of the stream, but not to the list that a stream begins
-	// with: no API server has an object there twice, or in several versions.
+	// Rules are checked in their order. The first rule that applies to a request determines its fault. Rules of events
+	// ([FaultDuplicate], [FaultOutdated], [FaultReorder]) apply to each event of the matching streams, in addition to the
+	// fault of the stream. They do not apply to the list at the start of a stream, because a list has each object once.
 	Rules []FaultRule
 }
 
-// A FaultRule says which requests fail, how, and how often.
+// A FaultRule determines which requests fail, how, and how often.
 type FaultRule struct {
-	// Match selects requests: [Writes], [Reads], [Watches], [Lists], [Requests] or a function of the test's own, which
-	// must not change the request. Nil matches all.
+	// Match selects requests: [Writes], [Reads], [Watches], [Lists], [Requests], or the test's own function, which must not
+	// change the request. Nil matches all requests.
 	Match func(*http.Request) bool
 
-	// Fault is what goes wrong.
+	// Fault is the fault of the selected requests.
 	Fault Fault
 
 	// Chance is the probability, up to 1, that the rule applies. Defaults to always.
 	Chance float64
 
-	// Skip is how many matching requests, or events, pass first. Defaults to none.
+	// Skip is the number of matching requests or events that pass before the rule applies. Defaults to 0.
 	Skip int
 
 	// Times limits how often the rule applies. Defaults to no limit.
 	Times int
 }
 
-// A Fault is one thing that goes wrong with a request or with a stream.
+// A Fault is a failure of a request or a stream.
 type Fault struct {
 	Kind FaultKind
 
-	// AfterEffect injects the fault after the API server has carried out the request: only the response is lost, and
-	// the client gets the fault instead. Defaults to false: the request does not arrive.
+	// AfterEffect injects the fault after the API server carried out the request: only the response is lost, and the client
+	// gets the fault instead. Defaults to false: the request does not reach the API server.
 	AfterEffect bool
 
-	// Events is how many events of a watch pass before the fault. Defaults to none: the watch itself
-	// fails.
+	// Events is the number of events of a watch that pass before the fault. Defaults to 0: the request of the watch fails.
 	Events int
 
-	// Code is the status of [FaultStatus] and [FaultGarbage]. Defaults to 503 and to 200.
+	// Code is the HTTP status of [FaultStatus], by default 503, and of [FaultGarbage], by default 200.
 	Code int
 
 	// RetryAfter is the header of a [FaultStatus], in whole seconds, rounded up. Defaults to no header.
 	RetryAfter time.Duration
 
-	// Field names a field in the cause of a [FaultStatus], as the API server does in a 422 for an
-	// invalid object. Defaults to no cause, as in a 422 for a JSON patch whose test fails.
+	// Field is the field in the cause of a [FaultStatus]. In a 422 for an invalid object, the API server names such a field.
+	// Defaults to no cause, as in a 422 for a JSON patch whose test fails.
 	Field string
 
-	// Delay is the time of [FaultDelay]; how long a [FaultSilence] lasts, by default until the client
-	// gives up; and the time between the list and the events of a [FaultStale].
+	// Delay is the delay of [FaultDelay]. For [FaultSilence], it is the duration, by default until the client disconnects.
+	// For [FaultStale], it is the time between the list and the events.
 	Delay time.Duration
 
-	// Age is how old the objects of a [FaultStale] are.
+	// Age is the age of the objects' state for [FaultStale].
 	Age time.Duration
 
-	// Do is called when the fault happens: with AfterEffect, after the effect. Another client can
-	// interfere here, or the operator be killed. It must not fail the test. Defaults to nothing.
+	// Do is called when the fault happens; with AfterEffect, after the API server carried out the request. For example, it
+	// can change the object as another client, or kill the operator. It must not fail the test. Optional.
 	Do func()
 }
 
-// FaultKind is a way to fail.
+// FaultKind is the kind of a [Fault].
 type FaultKind string
 
-// The faults of requests, which include watches, and of the events of watches.
+// The kinds of faults. Most apply to requests, including watches; some apply to single events of watches.
 const (
 	// FaultDrop closes the connection.
 	FaultDrop FaultKind = "drop"
 
-	// FaultSilence answers nothing more, and leaves the connection open.
+	// FaultSilence sends nothing more, and keeps the connection open.
 	FaultSilence FaultKind = "silence"
 
-	// FaultDelay delays the request or, with AfterEffect, its answer. In a watch it delays each event.
+	// FaultDelay delays the request or, with AfterEffect, the response. In a watch, it delays each event.
 	FaultDelay FaultKind = "delay"
 
-	// FaultStatus answers with a status. In a watch, after Events events, it is an event of type ERROR,
-	// such as 410 for an expired version.
+	// FaultStatus responds with a status. In a watch with Events, it sends an event of type ERROR, such as 410 for an
+	// expired version.
 	FaultStatus FaultKind = "status"
 
-	// FaultGarbage answers with something that is not JSON. In a watch, the next event is cut in the middle, and the
-	// stream continues in the next line.
+	// FaultGarbage responds with a body that is not JSON. In a watch, it cuts the next event in the middle, and continues
+	// the stream in the next line.
 	FaultGarbage FaultKind = "garbage"
 
-	// FaultGlue cuts the next event of a watch in the middle, and the stream continues in the same line.
+	// FaultGlue cuts the next event of a watch in the middle, and continues the stream in the same line.
 	FaultGlue FaultKind = "glue"
 
-	// FaultTruncate cuts the answer, or the next event of a watch, in the middle, and closes the
-	// connection. The API server has carried out the request.
+	// FaultTruncate cuts the response, or the next event of a watch, in the middle, and closes the connection. The API
+	// server carries out the request.
 	FaultTruncate FaultKind = "truncate"
 
-	// FaultStale answers a list, or the initial events of a watch, with the objects' state at a time Age ago, like an
-	// API server whose watch cache lags behind. Later events follow after the Delay. It does not apply to clients
-	// that ask for a newer version.
+	// FaultStale returns a list, or the initial events of a watch, with the objects' state from the time Age ago, like an
+	// API server whose watch cache lags behind. Later events follow after the Delay. It does not apply to requests for a
+	// newer version.
 	FaultStale FaultKind = "stale"
 
 	// FaultDuplicate sends an event twice.
@@ -120,23 +117,22 @@ const (
 	// FaultReorder sends an event after the next one, or after 100ms.
 	FaultReorder FaultKind = "reorder"
 
-	// FaultKill ends the operator that sends the request, as a SIGKILL would: neither this nor any later request of
-	// it arrives, and its streams end. With AfterEffect, this one does arrive. It is for operators that were
-	// connected by [FaultProxy.Connect]; [FaultProxy.Killed] reports it, and [Operator.Kill] ends the rest of the
-	// operator.
+	// FaultKill ends the operator that sends the request, like SIGKILL: neither this request nor later requests of the
+	// operator reach the API server, and its streams end. With AfterEffect, this request reaches the API server. It applies
+	// to operators that were connected by [FaultProxy.Connect]. [FaultProxy.Killed] reports it; then call [Operator.Kill] to
+	// end the rest of the operator.
 	FaultKill FaultKind = "kill"
 
-	// FaultNone changes nothing, and calls Do.
+	// FaultNone only calls Do.
 	FaultNone FaultKind = "none"
 )
 
-// ofEvents reports whether the kind applies to single events.
+// ofEvents reports whether the kind applies to single events of a watch.
 func (k FaultKind) ofEvents() bool {
 	return k == FaultDuplicate || k == FaultOutdated || k == FaultReorder
 }
 
-// String returns the fault in a few words, which are the same for all faults of its kind: "503",
-// "drop after effect", "410 after 3 events".
+// String describes the fault, for example "503", "drop after effect" or "410 after 3 events".
 func (f Fault) String() string {
 	text := string(f.Kind)
 	switch f.Kind {
@@ -173,10 +169,10 @@ func (f Fault) code() int {
 	}
 }
 
-// Writes matches the requests that change something.
+// Writes matches requests that change objects.
 func Writes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
 
-// Reads matches all others: lists, watches, single objects, and the discovery of resources.
+// Reads matches all requests except [Writes]: lists, watches, single objects, and the discovery of resources.
 func Reads(r *http.Request) bool { return !Writes(r) }
 
 // Watches matches the requests of streams.
@@ -185,7 +181,7 @@ func Watches(r *http.Request) bool {
 	return watch == "true" || watch == "1"
 }
 
-// Lists matches the requests of lists, and of streams that begin with one.
+// Lists matches requests for lists, and watches that start with a list.
 func Lists(r *http.Request) bool {
 	t := targetOf(r)
 	switch {

@@ -37,24 +37,24 @@ func (e event) endsList() bool {
 	return e.Type == "BOOKMARK" && e.Object.Metadata.Annotations[initialEventsEnd] == "true"
 }
 
-// reorderDelay is how long an event waits for the next one to overtake it.
+// reorderDelay is how long a reordered event waits for the next event.
 const reorderDelay = 100 * time.Millisecond
 
-// aheadLines is how many lines the proxy reads before the client wants them.
+// aheadLines is the number of lines that the proxy reads ahead of the client.
 const aheadLines = 1000
 
-// relayed is one stream on its way to the client.
+// relayed is a watch stream that the proxy relays to the client.
 type relayed struct {
 	p       *FaultProxy
 	w       http.ResponseWriter
 	r       *http.Request
-	fault   *Fault // fault of the stream, or nil
+	fault   *Fault // fault of the stream; nil if there is none
 	calmed  <-chan struct{}
-	listing bool // the stream is still in the list that it begins with
+	listing bool // the stream is still in its initial list
 
-	passed int    // events of objects
-	held   []byte // event that the next one overtakes; nil if none is held
-	broken bool   // the fault has happened, and the stream continues
+	passed int    // number of sent events of objects
+	held   []byte // event to send after the next event; nil if no event is held
+	broken bool   // the fault already happened in this stream
 }
 
 // line is one line of a watch stream. The last line has the error that ended the stream.
@@ -64,8 +64,7 @@ type line struct {
 	came time.Time
 }
 
-// relay sends the lines of a watch to the client, with faults. The client may have got the list already that the
-// stream begins with.
+// relay sends the lines of a watch to the client, with faults. With listing, the body starts with the initial list.
 func (p *FaultProxy) relay(w http.ResponseWriter, r *http.Request, body io.ReadCloser, listing bool, fault *Fault, calmed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(r.Context())
 	lines := make(chan line, aheadLines)
@@ -123,7 +122,7 @@ func (s *relayed) due() bool {
 	}
 }
 
-// note remembers the fault of the stream, once.
+// note records the first fault of the stream.
 func (s *relayed) note(e event) {
 	if !s.broken {
 		s.broken = true
@@ -131,7 +130,7 @@ func (s *relayed) note(e event) {
 	}
 }
 
-// checkStream makes the faults happen that need no further event.
+// checkStream injects the fault of the stream if it needs no further event.
 func (s *relayed) checkStream() {
 	if !s.due() {
 		return
@@ -180,7 +179,7 @@ func (s *relayed) send(l line) bool {
 	}
 	s.passed++
 	if s.listing {
-		s.write(l.text) // a list is one state of the cluster: it has no object twice, and none in an older version
+		s.write(l.text) // rules of events do not apply to the initial list
 		return true
 	}
 	faults := s.p.decisions.forEvent(s.r, e)
@@ -202,13 +201,13 @@ func (s *relayed) send(l line) bool {
 	if previous != nil && inject(FaultOutdated) {
 		out = append(out, previous)
 	}
-	// One write, because a connection that is cut in between would make the client resume after the held event.
+	// Both events are sent in one write. If the connection broke in between, the client would resume after the held event.
 	s.write(append(out, s.held)...)
 	s.held = nil
 	return true
 }
 
-// damage cuts an event.
+// damage sends the first part of an event.
 func (s *relayed) damage(e event, text []byte) {
 	s.release()
 	s.note(e)
@@ -224,7 +223,7 @@ func (s *relayed) damage(e event, text []byte) {
 	}
 }
 
-// release sends the event that waits to be overtaken.
+// release sends the held event.
 func (s *relayed) release() {
 	if s.held != nil {
 		s.write(s.held)
@@ -233,6 +232,6 @@ func (s *relayed) release() {
 }
 
 func (s *relayed) write(parts ...[]byte) {
-	_, _ = s.w.Write(bytes.Join(parts, nil)) // the client may have gone
+	_, _ = s.w.Write(bytes.Join(parts, nil)) // an error means that the client disconnected
 	flush(s.w)
 }

@@ -38,11 +38,10 @@ func Golden(t testing.TB, register func(*kopf.Registry), golden string, manifest
 	operator.Golden(golden, served...)
 }
 
-// Golden waits until objects are handled, and compares them with the golden file: YAML, one
-// document for each object. What differs from run to run is replaced (times, UIDs, the namespace of
-// the test) or left out (resourceVersion, generation, managedFields). The data of Secrets are redacted,
-// as are the fields that the settings of operators name. A test run with
-// KOPFTEST_UPDATE=1 writes the file.
+// Golden waits until objects are handled, and compares them with the golden file: YAML, one document for each object.
+// Values that differ between runs are replaced (times, UIDs, the namespace of the test) or omitted (resourceVersion,
+// generation, managedFields). The data of Secrets are redacted, and so are the fields in Settings.Redaction of the
+// operators. A test run with KOPFTEST_UPDATE=1 writes the file.
 func (op *Operator) Golden(path string, objects ...*Object) {
 	c := op.cluster
 	c.t.Helper()
@@ -83,7 +82,7 @@ var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
 )
 
-// settledText returns objects as YAML without what differs from run to run.
+// settledText returns objects as YAML, without the values that differ between runs.
 func settledText(trees []map[string]any, namespace string) (string, error) {
 	for _, tree := range trees {
 		metadata, _ := tree["metadata"].(map[string]any)
@@ -119,10 +118,10 @@ func settledText(trees []map[string]any, namespace string) (string, error) {
 	return strings.Join(texts, "---\n"), nil
 }
 
-// lineDiff returns the lines of two texts, those of only one of them with a sign before them.
+// lineDiff returns the lines of two texts. Lines that only one text has start with a sign.
 func lineDiff(a, b string) string {
 	x, y := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
-	// common[i][j] is how many lines x[i:] and y[j:] have in common, in their order.
+	// common[i][j] is the length of the longest common subsequence of lines of x[i:] and y[j:].
 	common := make([][]int, len(x)+1)
 	for i := range common {
 		common[i] = make([]int, len(y)+1)

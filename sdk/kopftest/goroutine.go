@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// goroutine names the calling goroutine as stacks do: "goroutine 7 ".
+// goroutine returns the name of the calling goroutine in stacks, such as "goroutine 7 ".
 func goroutine() string {
 	stack := make([]byte, 64)
 	name, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), "[")
@@ -22,9 +22,9 @@ func stackOf(name string) string {
 	return ownFrames(stacks[0])
 }
 
-// stacksWith returns the stacks of goroutines that are wanted.
+// stacksWith returns the stacks of the goroutines that a function selects.
 func stacksWith(wanted func(stack string) bool) []string {
-	// There may be thousands of goroutines: then some are missing, as is their explanation.
+	// With thousands of goroutines, the buffer does not contain all stacks, and some are missing in the report.
 	all := make([]byte, 1<<20)
 	var found []string
 	for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
@@ -36,13 +36,13 @@ func stacksWith(wanted func(stack string) bool) []string {
 }
 
 var (
-	// caller is where the framework calls the functions of operators.
+	// caller is the frame in which the framework calls the functions of operators.
 	caller = regexp.MustCompile(`(?m)^(created by )?github\.com/kopf-dev/kopf/sdk/(kopf\.call|kopftest\.\(\*(call|DaemonRun\[))`)
-	// panicking is where a stack that is taken after a panic leads to the panic.
+	// panicking is the frame of the panic, in a stack that is taken after a panic.
 	panicking = regexp.MustCompile(`(?m)^panic\(.*\n.*\n`)
 )
 
-// ownFrames returns the frames of a stack that lie between a panic and the framework's call of the handler.
+// ownFrames returns the frames of a stack between the panic and the framework's call of the handler.
 func ownFrames(stack string) string {
 	if at := panicking.FindStringIndex(stack); at != nil {
 		stack = stack[at[1]:]

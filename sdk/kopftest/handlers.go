@@ -8,7 +8,7 @@ import (
 
 // Handler describes a registered handler: see [Handlers].
 type Handler struct {
-	ID       string // id with the field, if there is one: "resize/spec.size"
+	ID       string // id of the handler, with its field if it has one: "resize/spec.size"
 	Kind     string // "create", "field", "event", ...
 	Selector string // the resources, such as "kopf.dev/v1 kopfexamples"; empty for activities
 	Source   string // file:line of the registration

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// An Object is an object of the cluster by its name. It need not exist. Its methods fail the
-// test on errors, so they must be called from the test's own goroutine.
+// An Object is a handle of an object in the cluster by its name. The object need not exist. The methods fail the test on
+// errors, so they must be called from the test's own goroutine.
 type Object struct {
 	Kind      string
 	Namespace string // empty for cluster-scoped objects
@@ -27,9 +27,8 @@ type Object struct {
 	created  bool   // created by the test
 }
 
-// Object returns the object of a name, whether it exists or not. The resource is any name that
-// kubectl takes, such as "pvc" or "kopfexamples.kopf.dev". A namespaced object is in the
-// namespace of the test.
+// Object returns the handle of an object, which need not exist. The resource is any name that kubectl accepts, such as
+// "pvc" or "kopfexamples.kopf.dev". A namespaced object is in the namespace of the test.
 func (c *Cluster) Object(resource, name string) *Object {
 	c.t.Helper()
 	ctx, cancel := c.context()
@@ -45,9 +44,8 @@ func (c *Cluster) Object(resource, name string) *Object {
 	return c.handle(res, namespace, name)
 }
 
-// Create creates an object from YAML, or from anything that encodes as JSON, such as a struct or a map. It fails the
-// test if there is such an object already. A namespaced object without a namespace is created in the test's
-// namespace.
+// Create creates an object from YAML, or from a value that encodes as JSON, such as a struct or a map. It fails the test if
+// the object already exists. A namespaced object without a namespace is created in the test's namespace.
 func (c *Cluster) Create(object any) *Object {
 	c.t.Helper()
 	m := manifest{tree: treeOf(c.t, object)}
@@ -71,7 +69,8 @@ func (c *Cluster) Create(object any) *Object {
 	return o
 }
 
-// namespaceOf returns where an object belongs: the test's namespace if it names none.
+// namespaceOf returns the namespace of an object: the test's namespace if the object has none, and empty for cluster-scoped
+// objects.
 func (c *Cluster) namespaceOf(res *resources.Resource, m manifest) string {
 	if !res.Namespaced {
 		return ""
@@ -82,7 +81,7 @@ func (c *Cluster) namespaceOf(res *resources.Resource, m manifest) string {
 	return c.Namespace
 }
 
-// handle makes a handle, and records it for the cleanup.
+// handle returns a handle, and records it for the cleanup.
 func (c *Cluster) handle(res *resources.Resource, namespace, name string) *Object {
 	o := &Object{Kind: res.Kind, Namespace: namespace, Name: name, cluster: c, resource: *res}
 	c.mu.Lock()
@@ -97,7 +96,7 @@ func (o *Object) T() testing.TB { return o.cluster.t }
 // String returns the kind and the name.
 func (o *Object) String() string { return o.Kind + " " + o.Name }
 
-// Get returns the present state of the object. It fails the test if there is none.
+// Get returns the current state of the object. It fails the test if the object does not exist.
 func (o *Object) Get() *kopf.Object {
 	o.cluster.t.Helper()
 	ctx, cancel := o.cluster.context()
@@ -121,8 +120,8 @@ func (o *Object) Exists() bool {
 	return err == nil
 }
 
-// Set changes the value at a path, such as "spec.size". A change in the status goes to
-// the subresource if there is one.
+// Set changes the value at a path, such as "spec.size". A change of the status goes to the status subresource if the
+// resource has one.
 func (o *Object) Set(path kopf.Path, value any) {
 	o.cluster.t.Helper()
 	plain, err := object.Normalize(value)
@@ -141,9 +140,8 @@ func (o *Object) Set(path kopf.Path, value any) {
 	o.Patch(p.Tree())
 }
 
-// Patch changes several fields at once. The changes are a merge patch: YAML, or anything that
-// encodes as JSON; null removes a field. A change of the status goes to the subresource if
-// there is one.
+// Patch changes several fields at once. The changes are a merge patch, in YAML or as a value that encodes as JSON; null
+// removes a field. A change of the status goes to the status subresource if the resource has one.
 func (o *Object) Patch(changes any) {
 	o.cluster.t.Helper()
 	rest := treeOf(o.cluster.t, changes)
@@ -222,7 +220,7 @@ func (c *Cluster) view(object *object.Object) *kopf.Object {
 	return view
 }
 
-// yamlOf returns an object as it is now, for messages.
+// yamlOf returns the current object as YAML, for messages.
 func (c *Cluster) yamlOf(res *resources.Resource, namespace, name string) string {
 	ctx, cancel := c.reporting()
 	defer cancel()

@@ -20,28 +20,27 @@ type Operator struct {
 	cluster   *Cluster
 	register  func(*kopf.Registry)
 	configure []func(*kopf.Operator)
-	program   *program // starts the operator's process; nil if the operator runs inside of the test
+	program   *program // operator and arguments of a separate process; nil if the operator runs inside of the test
 	log       *log
-	served    []string                       // keys of the served resources, as last seen
-	managed   string                         // name of its configurations of webhooks, unless the settings name a server or another one
+	served    []string                       // last seen keys of the served resources
+	managed   string                         // name of the webhook configurations, unless the settings have a server or a name
 	settings  *atomic.Pointer[kopf.Settings] // settings of the newest run, after its startup handlers; nil before the first run
 
-	// Of the current run; nil while it does not run.
-	registry  *kopf.Registry  // nil if it runs in another process
-	inspector *inspect.Client // nil if the settings disable it
+	// The following fields belong to the current run. They are nil while the operator does not run.
+	registry  *kopf.Registry  // nil if the operator runs in another process
+	inspector *inspect.Client // nil if the settings disable the inspector
 	run       *run
 }
 
-// Run starts an operator and waits until it watches its resources, whose definitions must have
-// been applied before. It serves only the namespace of the test, logs to the test, and is
-// stopped at its end. It has an inspector for the methods that wait for its state. The functions
-// change its settings, or other fields, before each start:
+// Run starts an operator and waits until it watches its resources. The custom resource definitions must already be applied.
+// The operator serves only the namespace of the test, logs to the test, and is stopped at the end of the test. It has an
+// inspector for the methods that wait for its state. The functions change its settings, or other fields, before each start:
 //
 //	cluster.Run(Register, func(o *kopf.Operator) { o.Settings.Execution.DefaultRetryDelay = time.Millisecond })
 //
-// An operator with admission handlers has webhooks: unless its settings name a server, it has a [webhook.Server],
-// and manages configurations that are deleted at the end of the test. The webhooks are only for the namespaces that
-// the operator serves, so that other tests on the same cluster are not reviewed. See [Operator.WaitWebhooks].
+// An operator with admission handlers has webhooks. Unless its settings have a server, it gets a [webhook.Server], and
+// manages webhook configurations that are deleted at the end of the test. The webhooks only apply to the namespaces that
+// the operator serves, so that they do not review the objects of other tests. See [Operator.WaitWebhooks].
 //
 // [webhook.Server]: https://pkg.go.dev/github.com/kopf-dev/kopf/sdk/webhook#Server
 func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
@@ -51,8 +50,8 @@ func (c *Cluster) Run(register func(*kopf.Registry), configure ...func(*kopf.Ope
 	return op
 }
 
-// Launch is [Cluster.Run] for operators that are not ready soon, or never: it does not wait.
-// See [Operator.WaitReady] and [Operator.WaitEnd].
+// Launch is [Cluster.Run] without waiting, for operators that start slowly or never become ready. See [Operator.WaitReady]
+// and [Operator.WaitEnd].
 func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.Operator)) *Operator {
 	c.t.Helper()
 	op := c.newOperator(register, configure)
@@ -60,7 +59,7 @@ func (c *Cluster) Launch(register func(*kopf.Registry), configure ...func(*kopf.
 	return op
 }
 
-// begin launches an operator that ends with the test.
+// begin launches an operator. The operator stops at the end of the test.
 func (op *Operator) begin() {
 	c := op.cluster
 	c.t.Helper()
@@ -86,8 +85,8 @@ func (c *Cluster) newOperator(register func(*kopf.Registry), configure []func(*k
 	}
 }
 
-// RunError runs an operator that is expected to fail at its start, and returns its error. It fails
-// the test at once if the operator becomes ready, or ends without an error.
+// RunError runs an operator that is expected to fail at its start, and returns its error. If the operator becomes ready, or
+// ends without an error, RunError fails the test at once.
 func (c *Cluster) RunError(register func(*kopf.Registry), configure ...func(*kopf.Operator)) error {
 	c.t.Helper()
 	op := c.Launch(register, configure...)
@@ -118,8 +117,7 @@ func (op *Operator) Start() {
 	op.WaitReady()
 }
 
-// WaitReady waits until the operator watches its resources. An end of the operator fails the
-// test at once.
+// WaitReady waits until the operator watches its resources. If the operator ends, WaitReady fails the test at once.
 func (op *Operator) WaitReady() {
 	c := op.cluster
 	c.t.Helper()
@@ -139,7 +137,7 @@ func (op *Operator) WaitReady() {
 	}
 }
 
-// WaitEnd waits until the operator ends by itself, and returns its error.
+// WaitEnd waits until the operator ends on its own, and returns its error.
 func (op *Operator) WaitEnd() error {
 	c := op.cluster
 	c.t.Helper()
@@ -158,7 +156,7 @@ func (op *Operator) WaitEnd() error {
 	return r.err
 }
 
-// Stop ends the operator gracefully and waits until it has ended. A frozen [Process] is continued for that.
+// Stop ends the operator gracefully and waits until it has ended. It continues a frozen [Process] first.
 func (op *Operator) Stop() {
 	op.cluster.t.Helper()
 	if op.run == nil {
@@ -184,7 +182,7 @@ func (op *Operator) halt() {
 	}
 }
 
-// awaitEnd waits for the end of a stopped operator, also during the cleanup. It reports whether the operator ended.
+// awaitEnd waits for the end of a stopped operator. It reports whether the operator ended. It also works in the cleanup.
 func (op *Operator) awaitEnd(r *run) bool {
 	c := op.cluster
 	limit := time.NewTimer(time.Until(deadline(c.t, max(c.timeout, defaultTimeout))))
@@ -201,9 +199,8 @@ func (op *Operator) awaitEnd(r *run) bool {
 	}
 }
 
-// Kill ends the operator as if its process were killed: from now on, none of its requests
-// arrives at the cluster. Handlers that ignore their context may still run for a while. A [Process] is killed, with
-// its handlers, also while it is frozen.
+// Kill ends the operator as if its process were killed: none of its further requests reaches the cluster. Handlers that
+// ignore their context may still run for a while. For a [Process], Kill kills the process, even if it is frozen.
 func (op *Operator) Kill() {
 	op.cluster.t.Helper()
 	if op.run == nil {
@@ -216,7 +213,7 @@ func (op *Operator) Kill() {
 	op.look()
 	r.kill()
 	op.run = nil
-	op.cluster.t.Cleanup(func() { op.awaitEnd(r) }) // nothing outlives the test
+	op.cluster.t.Cleanup(func() { op.awaitEnd(r) }) // no handler may run after the test
 }
 
 // Restart stops and starts the operator.
@@ -232,7 +229,7 @@ func (op *Operator) look() {
 	defer cancel()
 	snapshot, err := op.snapshot(ctx)
 	if err != nil {
-		return // it ended by itself, which other methods report
+		return // the operator ended on its own, which other methods report
 	}
 	for _, res := range snapshot.Served {
 		op.served = append(op.served, res.Key)
@@ -257,7 +254,7 @@ func (op *Operator) snapshot(ctx context.Context) (*inspect.Snapshot, error) {
 	}
 }
 
-// Log returns the log of the operator so far: of all its runs, at all levels.
+// Log returns the log of all runs of the operator so far, at all levels.
 func (op *Operator) Log() string {
 	lines, _ := op.log.all()
 	return strings.Join(lines, "\n")
@@ -294,14 +291,14 @@ func (op *Operator) WaitLogs(text string, n int) {
 	op.waitLogs(LogMark{}, text, n)
 }
 
-// LogMark returns the present end of the log, for [Operator.WaitLogSince].
+// LogMark returns the current end of the log, for [Operator.WaitLogSince].
 func (op *Operator) LogMark() LogMark {
 	lines, _ := op.log.all()
 	return LogMark{len(lines)}
 }
 
-// WaitLogSince waits until there is a line in the log after the mark that contains a text. Set the
-// mark before the change that the line is about:
+// WaitLogSince waits until a line of the log after the mark contains a text. Set the mark before the change that causes the
+// line:
 //
 //	mark := operator.LogMark()
 //	claim.Set("spec.size", "2Gi")

@@ -29,8 +29,8 @@ func (op *Operator) WaitHandled(o *Object) inspect.Object {
 	})
 }
 
-// WaitFailed waits until the operator has handled the version of an object that the test wrote
-// last, and at least one handler has failed permanently. Success fails the test at once.
+// WaitFailed waits until the operator has handled the version of an object that the test wrote last, and at least one
+// handler has failed permanently. If all handlers succeed, the test fails at once.
 func (op *Operator) WaitFailed(o *Object) inspect.Object {
 	op.cluster.t.Helper()
 	return op.waitState(o, "a handler has failed permanently", func(state *inspect.Object, until time.Time) (verdict, string) {
@@ -45,9 +45,9 @@ func (op *Operator) WaitFailed(o *Object) inspect.Object {
 	})
 }
 
-// WaitRetrying waits until a handler of the object waits for its next attempt, no other handler
-// runs, and the failed attempt is recorded on the object, so that a restarted operator continues
-// from there. The end of the handling fails the test at once.
+// WaitRetrying waits until a handler of the object waits for its next attempt, no other handler runs, and the failed attempt
+// is recorded on the object, so that a restarted operator continues with the next attempt. If the handling ends, the test
+// fails at once.
 func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 	op.cluster.t.Helper()
 	state := op.waitState(o, "a handler is going to be retried", func(state *inspect.Object, _ time.Time) (verdict, string) {
@@ -76,8 +76,7 @@ func (op *Operator) WaitRetrying(o *Object) inspect.Object {
 	return state
 }
 
-// recorded reports whether an object has the last attempt of a handler, as of a state of it,
-// or has got beyond that.
+// recorded reports whether an object has the record of the handler's last attempt in the state, or of a later attempt.
 func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, object *kopf.Object) bool {
 	op.cluster.t.Helper()
 	progress := op.settings.Load().Persistence.ProgressStorage
@@ -94,7 +93,7 @@ func (op *Operator) recorded(state *inspect.Object, h inspect.HandlerState, obje
 	return record.Retries >= h.Attempt
 }
 
-// defaultProgress returns the storage of an operator whose settings name none.
+// defaultProgress returns the progress storage of an operator whose settings have no storage.
 func (op *Operator) defaultProgress() kopf.ProgressStorage {
 	if op.registry != nil && op.registry.Prefix != "" {
 		return storage.Annotations(storage.AnnotationNames{Prefix: op.registry.Prefix})
@@ -102,7 +101,7 @@ func (op *Operator) defaultProgress() kopf.ProgressStorage {
 	return storage.Smart(storage.AnnotationNames{}, storage.StatusFields{})
 }
 
-// failed returns which handler has failed permanently, and why.
+// failed returns a message with the permanently failed handler and its error; without one, with the object's state.
 func failed(state *inspect.Object) string {
 	for _, h := range state.Handlers {
 		if h.State == inspect.PhaseFailed && h.Error != nil {
@@ -112,7 +111,7 @@ func failed(state *inspect.Object) string {
 	return "it is " + string(state.State)
 }
 
-// tooLate gives up on handlers whose next attempt comes after the end of the wait.
+// tooLate returns the verdict hopeless if the next attempt of a handler comes after the end of the wait.
 func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 	for _, h := range state.Handlers {
 		if h.State != inspect.PhaseRetrying || h.Error == nil || !h.Next.After(until) || accompanies(h) {
@@ -128,7 +127,7 @@ func tooLate(state *inspect.Object, until time.Time) (verdict, string) {
 	return notYet, ""
 }
 
-// accompanies reports whether a handler is a daemon or a timer, which have no end to wait for.
+// accompanies reports whether a handler is a daemon or a timer, for whose end no method waits.
 func accompanies(h inspect.HandlerState) bool {
 	return h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer
 }
@@ -138,8 +137,8 @@ type verdict int
 
 const (
 	notYet   verdict = iota
-	come             // it is as it should be
-	hopeless         // it will not become so by itself
+	come             // the object has the expected state
+	hopeless         // the object will not get the expected state without a change
 )
 
 // waitState waits until judge accepts the state of the object. Judge also gets the deadline of the wait, and returns
@@ -157,8 +156,8 @@ func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object
 	return state
 }
 
-// followState is apart from those who fail the test, for the sake of the line where the test
-// has failed: the bodies of such loops are functions of their own.
+// followState is separate from the functions that fail the test, so that failures are reported for the line of the test:
+// t.Helper does not work for functions in the body of a range over an iterator.
 func (op *Operator) followState(o *Object, judge func(*inspect.Object, time.Time) (verdict, string)) (_ inspect.Object, failure string) {
 	ctx, cancel := op.cluster.context()
 	defer cancel()
@@ -184,8 +183,8 @@ func (op *Operator) followState(o *Object, judge func(*inspect.Object, time.Time
 	return inspect.Object{}, ", but the operator has ended"
 }
 
-// outside returns why the operator never sees the object: its namespace is not served. It returns an
-// empty text if the namespace is.
+// outside returns the reason if the operator never sees the object, because it does not serve the object's namespace. It
+// returns an empty string for a served namespace.
 func outside(snapshot *inspect.Snapshot, o *Object) string {
 	if snapshot == nil {
 		return ""
@@ -218,7 +217,7 @@ func find(snapshot *inspect.Snapshot, o *Object) *inspect.Object {
 	return nil
 }
 
-// before compares versions of one object: they are numbers that grow.
+// before reports whether a version of an object is older than another version. Versions are increasing numbers.
 func before(a, b string) bool {
 	x, errX := strconv.ParseUint(a, 10, 64)
 	y, errY := strconv.ParseUint(b, 10, 64)

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Inspect returns all that the operator knows at the moment.
+// Inspect returns the current state of the operator.
 func (op *Operator) Inspect() *inspect.Snapshot {
 	op.cluster.t.Helper()
 	ctx, cancel := op.cluster.context()
@@ -20,8 +20,8 @@ func (op *Operator) Inspect() *inspect.Snapshot {
 	return snapshot
 }
 
-// Inspector returns a client of the running operator's inspector, to follow the operator or to
-// send intents. After a restart, there is another one.
+// Inspector returns a client of the running operator's inspector, to follow the operator's state or to send intents. It
+// does not work for the next run of the operator.
 func (op *Operator) Inspector() *inspect.Client {
 	op.cluster.t.Helper()
 	if err := op.inspectable(); err != nil {
@@ -30,7 +30,7 @@ func (op *Operator) Inspector() *inspect.Client {
 	return op.inspector
 }
 
-// inspectable returns why there is no inspector to ask.
+// inspectable returns an error if the operator has no inspector.
 func (op *Operator) inspectable() error {
 	switch {
 	case op.run == nil:
@@ -44,8 +44,7 @@ func (op *Operator) inspectable() error {
 	}
 }
 
-// Pause pauses the operator: it handles nothing, and its daemons and timers are stopped. Pause
-// does not wait for them.
+// Pause pauses the operator: it handles no objects, and its daemons and timers stop. Pause does not wait for their end.
 func (op *Operator) Pause() {
 	op.cluster.t.Helper()
 	op.do(inspect.Intent{Kind: inspect.IntentPause})
@@ -66,7 +65,7 @@ func (op *Operator) do(intent inspect.Intent) {
 	}
 }
 
-// inspectorInterval is how often a connection to an inspector is tried that does not listen yet.
+// inspectorInterval is the time between attempts to connect to an inspector that does not listen yet.
 const inspectorInterval = 10 * time.Millisecond
 
 // WaitInspect waits until condition holds for the inspector's snapshot, and returns the snapshot. The string what
@@ -90,7 +89,7 @@ func (op *Operator) followInspector(condition func(*inspect.Snapshot) bool) (*in
 	for {
 		for snapshot, err := range op.inspector.Stream(ctx) {
 			if err != nil {
-				break // the operator does not listen yet, or it has ended
+				break // the operator does not listen yet, or has ended
 			}
 			if condition(snapshot) {
 				return snapshot, nil

@@ -17,8 +17,8 @@ import (
 type LogEntry struct {
 	Level   slog.Level
 	Message string
-	Object  string      // the "namespace/name" of the object that the message is about; empty if there is none
-	Attrs   []slog.Attr // all others, those of the logger first; the values are strings if a [Process] has logged them
+	Object  string      // "namespace/name" of the message's object; empty if the message is about no object
+	Attrs   []slog.Attr // other attributes, starting with the logger's attributes; the values are strings for a [Process]
 }
 
 // String returns the level, the message and the attributes in one line.
@@ -27,21 +27,21 @@ func (e LogEntry) String() string {
 	return e.Level.String() + " " + entry.Text()
 }
 
-// A LogMark is a place in an operator's log: see [Operator.LogMark]. The zero value is the beginning.
+// A LogMark is a position in an operator's log: see [Operator.LogMark]. The zero value is the start of the log.
 type LogMark struct{ lines int }
 
-// log keeps an operator's log lines, and shows some of them at once.
+// log keeps an operator's log lines, and writes some of them to the test's output.
 type log struct {
 	mu      sync.Mutex
 	entries []LogEntry
 	lines   []string
 	news    chan struct{} // closed with the next line
-	output  io.Writer     // nil once the test is over: it must not be written to then
+	output  io.Writer     // output of the test; nil after the test, when it must not be written
 }
 
 func newLog(output io.Writer) *log { return &log{news: make(chan struct{}), output: output} }
 
-// Write takes one message, as the handler of the log writes it.
+// Write adds the lines of one message.
 func (l *log) Write(message []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,23 +56,21 @@ func (l *log) Write(message []byte) (int, error) {
 	return l.output.Write(message)
 }
 
-// close ends the showing of lines. Handlers that ignore the end of their operator may
-// still log.
+// close ends the writing to the test's output. Handlers that ignore the end of their operator may still log.
 func (l *log) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.output = nil
 }
 
-// add remembers a message apart from its lines.
+// add adds the entry of a message.
 func (l *log) add(e LogEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries = append(l.entries, e)
 }
 
-// count returns how many lines since a mark contain a text, and a channel that closes when there
-// are more lines.
+// count returns the number of lines since a mark that contain a text, and a channel that closes when there are more lines.
 func (l *log) count(since LogMark, text string) (n int, news <-chan struct{}) {
 	lines, news := l.all()
 	for _, line := range lines[since.lines:] {
@@ -90,7 +88,7 @@ func (l *log) all() (lines []string, news <-chan struct{}) {
 	return l.lines, l.news
 }
 
-// last returns the last lines that concern handlers. It skips debug lines about watch streams.
+// last returns the last lines of the log without debug lines about watch streams.
 func (l *log) last(n int) []string {
 	lines, _ := l.all()
 	var last []string
@@ -113,7 +111,7 @@ func shortened(line string) string {
 	return strings.ToValidUTF8(line[:reportedWidth], "") + "…"
 }
 
-// logSink takes the log of an operator: each message as lines and as an entry.
+// logSink receives the log of an operator: each message as lines and as an entry.
 type logSink interface {
 	io.Writer
 	add(LogEntry)
@@ -124,7 +122,7 @@ func loggerTo(sink logSink) *slog.Logger {
 	return slog.New(stacksApart{logging.NewHandler(sink, &logging.Options{Level: slog.LevelDebug}), sink, nil})
 }
 
-// stacksApart writes the stacks of panics as they are usually written: in lines.
+// stacksApart writes the stack of a panic as separate lines after the message, instead of as an attribute.
 type stacksApart struct {
 	slog.Handler
 	log   logSink

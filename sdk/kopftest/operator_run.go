@@ -12,15 +12,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// run is one life of an operator.
+// run is one run of an operator.
 type run struct {
-	stop  func() // ends it gracefully
-	kill  func() // ends it at once; nil if nothing can
+	stop  func() // ends the run gracefully
+	kill  func() // ends the run at once; nil if this is impossible
 	ready chan struct{}
 	ended chan struct{}
 	err   error // the operator's error; set before ended is closed
 
-	child  *child // nil if it runs inside of the test
+	child  *child // process of the operator; nil if the operator runs inside of the test
 	frozen bool   // stopped by [Process.Freeze]
 }
 
@@ -48,7 +48,7 @@ func (op *Operator) launch() {
 	}()
 }
 
-// connect makes the client of an inspector. An empty address means that there is none.
+// connect sets the client of an inspector. It does nothing for an empty address, which means that there is no inspector.
 func (op *Operator) connect(address string) {
 	op.cluster.t.Helper()
 	if address == "" {
@@ -61,7 +61,7 @@ func (op *Operator) connect(address string) {
 	op.inspector = client
 }
 
-// socket returns an address for an inspector, until the end of the test.
+// socket returns an address for an inspector. Its folder is removed at the end of the test.
 func (c *Cluster) socket() string {
 	c.t.Helper()
 	dir, err := newSocketDir()
@@ -76,7 +76,7 @@ func (c *Cluster) socket() string {
 	return "unix:" + filepath.Join(dir, "inspector")
 }
 
-// operator makes the operator for a run inside of the test.
+// operator returns the operator for a run inside of the test.
 func (op *Operator) operator(r *run) *kopf.Operator {
 	c := op.cluster
 	c.t.Helper()
@@ -98,7 +98,7 @@ func (op *Operator) operator(r *run) *kopf.Operator {
 	for _, configure := range op.configure {
 		configure(operator)
 	}
-	if operator.Config == config { // its requests go through the gate
+	if operator.Config == config { // only requests with this configuration go through the gate
 		r.kill = func() {
 			gate.shut(errKilled)
 			r.stop()
@@ -110,7 +110,7 @@ func (op *Operator) operator(r *run) *kopf.Operator {
 	return operator
 }
 
-// whenReady calls a function after the operator's own one.
+// whenReady calls a function after the operator's OnReady function.
 func whenReady(o *kopf.Operator, ready func()) {
 	own := o.OnReady
 	o.OnReady = func() {

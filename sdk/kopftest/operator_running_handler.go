@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
-// whereabouts returns the stack frames of a running handler. If the handler runs for several objects, they are from any of its
-// calls.
+// whereabouts returns the stack frames of a running handler. If the handler runs for several objects, it returns the frames
+// of any of these calls.
 func (op *Operator) whereabouts(id string) string {
 	if op.registry == nil {
 		return "it is in another process"

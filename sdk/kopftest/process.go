@@ -9,24 +9,24 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// A Process is an operator in a process of its own. A test can freeze it, to prove that a frozen operator does nothing after another
-// operator has begun to act. All methods of [Operator] are as inside of the test. The process does not share variables with
-// the test: the log, or the objects that handlers change, show the calls of handlers.
+// A Process is an operator in a separate process. A test can freeze it, to prove that a frozen operator does nothing after
+// another operator started to act. All methods of [Operator] work as for an operator inside of the test. The process does
+// not share variables with the test. Use the log, or the objects that handlers change, to observe calls of handlers.
 type Process struct{ *Operator }
 
-// program is the operator of a process: the name of an operator of [RunAs], and the arguments for its function.
+// program identifies the operator of a process: the name for [RunAs], and the arguments of its function.
 type program struct {
 	name string
 	args []string
 }
 
-// StartProcess starts the test binary again, as the operator that [RunAs] has under that name in TestMain. The arguments are for
-// the function there, such as the identity of a replica. StartProcess returns once that function has returned, and does not wait
-// until the operator is ready: see [Operator.WaitReady]. A replica that stands by is not ready before it is elected.
+// StartProcess starts the test binary again, as the operator with the given name in a call of [RunAs]. The arguments, such
+// as the identity of a replica, are passed to the function of RunAs. StartProcess returns after this function returned. It
+// does not wait until the operator is ready: see [Operator.WaitReady]. A standby replica is not ready before it is elected.
 //
-// The operator serves only the namespace of the test, and the environment variable KUBECONFIG of its process names the cluster of
-// the test. The log of the operator also has each line that the process prints. The error of [Operator.WaitEnd]
-// has only the message of the operator's error. The process ends with the test, or with the test binary, also if it is frozen.
+// The operator serves only the namespace of the test. The environment variable KUBECONFIG of its process names the cluster
+// of the test. The operator's log includes the lines that the process prints. The error of [Operator.WaitEnd] has only the
+// message of the operator's error. The process ends with the test, or with the test binary, even if it is frozen.
 //
 // Processes need Unix. On other platforms, StartProcess fails the test.
 func (c *Cluster) StartProcess(name string, args ...string) *Process {
@@ -37,7 +37,7 @@ func (c *Cluster) StartProcess(name string, args ...string) *Process {
 	return &Process{op}
 }
 
-// launchProcess starts the process and waits until it is an operator.
+// launchProcess starts the process and waits until its function of [RunAs] returned.
 func (op *Operator) launchProcess() {
 	c := op.cluster
 	c.t.Helper()
@@ -79,11 +79,11 @@ func (op *Operator) launchProcess() {
 	}
 }
 
-// receive takes a message of a process. It is called from one goroutine, before the end of the run.
+// receive handles a message of a process. One goroutine calls it, until the end of the run.
 func (op *Operator) receive(r *run, f *frame, begun chan<- *begunFrame) {
 	switch {
 	case f.Lines != "":
-		_, _ = op.log.Write([]byte(f.Lines)) // the output of the test has no errors
+		_, _ = op.log.Write([]byte(f.Lines)) // never fails
 	case f.Entry != nil:
 		e := LogEntry{Level: slog.Level(f.Entry.Level), Message: f.Entry.Message, Object: f.Entry.Object}
 		for _, a := range f.Entry.Attrs {
@@ -98,7 +98,7 @@ func (op *Operator) receive(r *run, f *frame, begun chan<- *begunFrame) {
 		op.settings.Store(settings)
 		select {
 		case begun <- f.Begun:
-		default: // the settings after the startup handlers
+		default: // the second frame has the settings after the startup handlers
 		}
 	case f.Ready:
 		close(r.ready)
@@ -107,15 +107,15 @@ func (op *Operator) receive(r *run, f *frame, begun chan<- *begunFrame) {
 	}
 }
 
-// processError is the message of an operator's error.
+// processError is the error of an operator in a process. It only has the message.
 type processError string
 
 // Error implements error.
 func (e processError) Error() string { return string(e) }
 
-// Freeze stops the process wherever it is, as SIGSTOP does, and returns when all threads have stopped and all that the process has
-// logged is in the log. The API server still carries out a request that it has sent before. Until [Process.Continue],
-// methods that look into the operator fail the test.
+// Freeze stops the process at once, as SIGSTOP does. It returns when all threads have stopped and the log has all lines of
+// the process. The API server still carries out requests that were sent before. Until [Process.Continue], methods that use
+// the inspector fail the test.
 func (p *Process) Freeze() {
 	c := p.cluster
 	c.t.Helper()
@@ -124,7 +124,7 @@ func (p *Process) Freeze() {
 		c.t.Fatal("kopftest: the operator is frozen already")
 	}
 	if len(p.served) == 0 {
-		p.look() // it may be killed while it is frozen
+		p.look() // records the resources now, because the test may kill the frozen process
 	}
 	ctx, cancel := c.context()
 	defer cancel()
@@ -144,7 +144,7 @@ func (p *Process) Continue() {
 	p.thaw()
 }
 
-// thaw ends a freeze.
+// thaw continues the process of a run.
 func (op *Operator) thaw() {
 	op.cluster.t.Helper()
 	op.run.frozen = false
@@ -153,7 +153,7 @@ func (op *Operator) thaw() {
 	}
 }
 
-// living returns the current run, which has not ended.
+// living returns the current run. It fails the test if the run has ended.
 func (p *Process) living() *run {
 	c := p.cluster
 	c.t.Helper()

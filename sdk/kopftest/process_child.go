@@ -16,15 +16,15 @@ import (
 // child is the process of an operator.
 type child struct {
 	cmd     *exec.Cmd
-	stdin   *os.File // the operator stops when it closes
+	stdin   *os.File // standard input of the process; closing it stops the operator
 	frames  *pipe
 	output  *pipe
-	stopped chan struct{} // receives when the process has stopped running
-	ended   chan struct{} // closed when the process has ended and its output is read completely
+	stopped chan struct{} // receives when a signal has stopped all threads of the process
+	ended   chan struct{} // closed when the process has ended and all its output was read
 	close   func()        // closes stdin, once
 }
 
-// startChild starts the test binary as an operator. The functions receive its messages, and each line that it prints.
+// startChild starts the test binary as an operator. The functions receive the messages and the printed lines of the process.
 func startChild(spec childSpec, receive func(*frame), printed func(line string)) (_ *child, err error) {
 	if !canFreeze {
 		return nil, fmt.Errorf("%w on this platform: run the test on Linux or macOS, or give its file a build tag", errors.ErrUnsupported)
@@ -52,7 +52,7 @@ func startChild(spec childSpec, receive func(*frame), printed func(line string))
 		}
 		opened = append(opened, ends[i], ends[i+1])
 	}
-	// Without RunAs, it runs no tests: they would start it again.
+	// The flags select no test. Otherwise, if TestMain does not call RunAs, the tests would start the process again.
 	cmd := exec.Command(binary, "-test.run=^$") //nolint:gosec,noctx // the test binary itself, which outlives the test's context to stop gracefully
 	cmd.Env = append(os.Environ(), processVar+"="+string(encoded), "KUBECONFIG="+spec.Kubeconfig)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = ends[0], ends[3], ends[3], []*os.File{ends[5]}
@@ -67,7 +67,7 @@ func startChild(spec childSpec, receive func(*frame), printed func(line string))
 	p.frames = newPipe(ends[4], ends[5], func(line string) {
 		one := new(frame)
 		if err := json.Unmarshal([]byte(line), one); err != nil {
-			printed(fmt.Sprintf("%v: %s", err, line)) // it was killed in the middle, or others write to the descriptor
+			printed(fmt.Sprintf("%v: %s", err, line)) // the process was killed in the middle, or a handler writes to the descriptor
 			return
 		}
 		receive(one)
@@ -75,14 +75,14 @@ func startChild(spec childSpec, receive func(*frame), printed func(line string))
 	return p, nil
 }
 
-// framesToTest returns the way from an operator's process to its test.
+// framesToTest returns the pipe from an operator's process to its test.
 func framesToTest() *frames {
-	const descriptor = 3 // the first of the extra files
+	const descriptor = 3 // number of the first extra file in the process
 	closeOnExec(descriptor)
 	return &frames{out: os.NewFile(descriptor, "kopftest")}
 }
 
-// wait waits for the end of the process and returns why that was no success. It must be called once.
+// wait waits for the end of the process, and returns an error unless the process succeeded. It must be called once.
 func (p *child) wait() error {
 	defer close(p.ended)
 	err := awaitExit(p.cmd, func() {
@@ -97,19 +97,19 @@ func (p *child) wait() error {
 	return err
 }
 
-// stop asks the operator to end.
+// stop asks the operator to stop.
 func (p *child) stop() { p.close() }
 
 // kill ends the process and waits until it has ended.
 func (p *child) kill() {
-	_ = p.cmd.Process.Kill() // it fails if the process has ended
+	_ = p.cmd.Process.Kill() // fails if the process has ended
 	<-p.ended
 }
 
-// freeze stops the process. It returns when all threads have stopped, and all their messages and lines are received.
+// freeze stops the process. It returns when all threads have stopped and all messages and lines were received.
 func (p *child) freeze(ctx context.Context) error {
 	select {
-	case <-p.stopped: // an earlier stop, which another process has ended
+	case <-p.stopped: // drops the signal of an earlier stop that another process ended
 	default:
 	}
 	if err := p.cmd.Process.Signal(stopSignal); err != nil {
@@ -129,8 +129,8 @@ func (p *child) freeze(ctx context.Context) error {
 
 func (p *child) thaw() error { return p.cmd.Process.Signal(continueSignal) }
 
-// pipe reads the lines that a process writes. The test writes to the same pipe: when it reads its own mark, all that the process
-// has written before is read.
+// pipe reads the lines that a process writes. The test can write a mark to the same pipe. When it reads the mark, it has read
+// all earlier lines of the process.
 type pipe struct {
 	in, out *os.File
 	mark    string
@@ -146,7 +146,7 @@ func newPipe(in, out *os.File, line func(string)) *pipe {
 }
 
 func (p *pipe) read(line func(string)) {
-	begun := "" // a line that the process had not finished when it was frozen
+	begun := "" // incomplete line of a process that was frozen while writing
 	for in := bufio.NewReader(p.in); ; {
 		text, err := in.ReadString('\n')
 		begun += text
@@ -166,7 +166,7 @@ func (p *pipe) read(line func(string)) {
 	}
 }
 
-// sync returns when all that the process has written is read. The process does not run.
+// sync returns when all lines of the process have been read. The process must be frozen.
 func (p *pipe) sync() {
 	p.syncing.Lock()
 	defer p.syncing.Unlock()
@@ -175,7 +175,7 @@ func (p *pipe) sync() {
 	}
 }
 
-// finish ends the reading, also if programs that the process has started still have the pipe.
+// finish ends the reading, even if child processes of the process keep the pipe open.
 func (p *pipe) finish() {
 	p.sync()
 	_ = p.out.Close()

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// dieWithTests puts the process into a process group. When the test binary ends in whatever way, the kernel hangs up and continues
-// the stopped processes of a group whose parent has ended.
+// dieWithTests puts the process into a process group. When the test binary ends for any reason, the kernel sends SIGHUP and
+// SIGCONT to the stopped processes of the group.
 func dieWithTests(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

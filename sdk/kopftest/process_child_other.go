@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Nothing can be frozen here: [startChild] fails.
+// This platform cannot freeze processes, so [startChild] fails.
 const canFreeze = false
 
 var stopSignal, continueSignal = os.Interrupt, os.Interrupt

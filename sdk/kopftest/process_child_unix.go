@@ -15,8 +15,8 @@ const (
 	continueSignal = syscall.SIGCONT
 )
 
-// awaitExit waits for the end of a process, and calls a function whenever all its threads are stopped. [exec.Cmd.Wait] waits
-// for the end only.
+// awaitExit waits for the end of a process, and calls a function whenever all its threads have stopped. [exec.Cmd.Wait] only
+// waits for the end.
 func awaitExit(cmd *exec.Cmd, stopped func()) error {
 	defer func() { _ = cmd.Process.Release() }()
 	for {

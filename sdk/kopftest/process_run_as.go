@@ -14,26 +14,26 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// processVar is the environment variable that makes the test binary an operator: a [childSpec].
+// processVar is the environment variable that makes the test binary an operator. Its value is a [childSpec].
 const processVar = "KOPFTEST_PROCESS"
 
-// childSpec makes a process an operator.
+// childSpec configures the operator of a process.
 type childSpec struct {
 	Name       string
 	Args       []string
 	Namespace  string
 	Kubeconfig string
 	Inspector  string
-	Managed    string // the name of its configurations of webhooks
+	Managed    string // name of the webhook configurations
 }
 
-// frame is a message of a process to its test. One of the fields is set.
+// frame is a message from a process to its test. One of the fields is set.
 type frame struct {
 	Lines  string      `json:"lines,omitempty"` // lines of the log
 	Entry  *entryFrame `json:"entry,omitempty"`
 	Begun  *begunFrame `json:"begun,omitempty"`
 	Ready  bool        `json:"ready,omitempty"`
-	Failed string      `json:"failed,omitempty"` // the error of the operator
+	Failed string      `json:"failed,omitempty"` // message of the operator's error
 }
 
 // entryFrame is a [LogEntry].
@@ -44,15 +44,15 @@ type entryFrame struct {
 	Attrs   [][2]string // keys and values
 }
 
-// begunFrame has the settings of an operator that its test needs. It is sent before the startup handlers and after them.
+// begunFrame has the operator's settings that the test needs. The process sends it before and after the startup handlers.
 type begunFrame struct {
 	Inspector string
-	Webhooks  bool     // it has admission handlers
-	Redacted  []string // paths of fields
+	Webhooks  bool     // the operator has admission handlers
+	Redacted  []string // paths of redacted fields
 }
 
-// RunAs runs an operator if [Cluster.StartProcess] has started this process for the operator of that name, and exits. Otherwise,
-// RunAs does nothing. Call it first in TestMain, once for each operator that a test starts as a process:
+// RunAs runs an operator and exits if [Cluster.StartProcess] started this process with the given name. Otherwise, RunAs does
+// nothing. Call it first in TestMain, once for each operator that a test starts as a process:
 //
 //	func TestMain(m *testing.M) {
 //		kopftest.RunAs("replica", func(o *kopf.Operator, args []string) {
@@ -62,15 +62,16 @@ type begunFrame struct {
 //		kopftest.Main(m)
 //	}
 //
-// The function receives an operator with an empty registry and the cluster, namespace and logger of the test. It adds the handlers, and
-// may change all fields. StartProcess passes the arguments. Only the new process calls the function.
+// The function receives an operator with an empty registry and the cluster, namespace and logger of the test. It must
+// register the handlers, and may change all fields. The arguments are the arguments of StartProcess. Only the new process
+// calls the function.
 func RunAs(name string, setup func(o *kopf.Operator, args []string)) {
 	var spec childSpec
 	if err := json.Unmarshal([]byte(os.Getenv(processVar)), &spec); err != nil || spec.Name != name {
-		return // this process runs no operator, or one of another name
+		return // this process runs no operator, or an operator with another name
 	}
 	parent := framesToTest()
-	err := os.Unsetenv(processVar) // programs that handlers run are no operators
+	err := os.Unsetenv(processVar) // programs that handlers start must not become operators
 	if err == nil {
 		err = runAs(spec, setup, parent)
 	}
@@ -104,7 +105,7 @@ func runAs(spec childSpec, setup func(*kopf.Operator, []string), parent *frames)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // it ends with the test, or when the operator has to stop
+		_, _ = io.Copy(io.Discard, os.Stdin) // the input ends when the test ends or stops the operator
 		stop()
 	}()
 	return o.Run(ctx)
@@ -119,7 +120,7 @@ type frames struct {
 func (f *frames) send(one frame) {
 	line, err := json.Marshal(one)
 	if err != nil {
-		panic(err) // strings and numbers alone
+		panic(err) // impossible, because the values are strings and numbers
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// reportTimeout limits the gathering of a report, which is for a failed test.
+	// reportTimeout limits the time to gather a report for a failed test.
 	reportTimeout = 3 * time.Second
-	// reportedLines is how many log lines a failure shows, and reportedObjects how many objects, if it is unknown
-	// which object matters.
+	// reportedLines is the number of log lines in a failure. reportedObjects is the number of objects in a failure without
+	// a known object.
 	reportedLines   = 25
 	reportedObjects = 10
 )
@@ -30,8 +30,8 @@ func (c *Cluster) reporting() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.t.Context()), reportTimeout)
 }
 
-// report returns everything that may explain the state of an object: the operators' inspector state, the object
-// itself, and the ends of the logs.
+// report returns the explanation of an object's state: the state in the operators' inspectors, the object itself, and the
+// ends of the logs.
 func (c *Cluster) report(o *Object) string {
 	var b, logs strings.Builder
 	for _, op := range c.running() {
@@ -163,7 +163,7 @@ func (op *Operator) handlers(state *inspect.Object) string {
 	return b.String()
 }
 
-// failure returns an error's message, with the kind of error if the message does not name it.
+// failure returns an error's message. It adds the kind of the error if the message does not contain it.
 func failure(err *inspect.HandlerError) string {
 	switch err.Kind {
 	case inspect.ErrorTemporary, inspect.ErrorPermanent, inspect.ErrorArbitrary:
@@ -181,7 +181,7 @@ func mismatch(w *inspect.Mismatch) string {
 	return fmt.Sprintf("%s is %s, not %s", what, is, w.Wants)
 }
 
-// roughly is a duration as people say it.
+// roughly rounds a duration for messages.
 func roughly(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond)
@@ -197,7 +197,7 @@ func (op *Operator) lastLines() string {
 	return "\nthe last lines of the operator's log:\n" + indented(strings.Join(lines, "\n"))
 }
 
-// namesakes returns the objects that exist where one does not.
+// namesakes returns the existing objects in the place of a missing object.
 func (c *Cluster) namesakes(ctx context.Context, res *resources.Resource, namespace string) string {
 	list, err := c.client.WithoutRetries().List(ctx, res, namespace, kube.ListOptions{Limit: reportedObjects})
 	if err != nil {

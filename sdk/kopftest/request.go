@@ -18,9 +18,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/logging"
 )
 
-// Change makes a request to call a handler with, for an object that is new; or that is being deleted, if it has a
-// metadata.deletionTimestamp. Objects, here and below, are YAML or anything that encodes as JSON: a map, a typed
-// object. Change the fields of the request at will: all of them are public. The handler's log is shown with the test.
+// Change returns a request to call a handler with, for a new object or, if it has a metadata.deletionTimestamp, for an object
+// that is being deleted. Objects in the functions for requests are YAML, or values that encode as JSON, such as a map or a
+// typed object. You can change all fields of the request. The handler's log is shown with the test.
 //
 //	c := kopftest.Change[Claim](t, "spec: {size: 1Gi}")
 //	err := create(t.Context(), c)
@@ -30,8 +30,7 @@ func Change[T any](t testing.TB, object any) *kopf.Change[T] {
 	return Update[T](t, nil, object)
 }
 
-// Update is [Change] for an object that was another when it was last handled. A nil old
-// one never was.
+// Update is [Change] for an object with the last-handled state old. If old is nil, the object was never handled.
 func Update[T any](t testing.TB, older, object any) *kopf.Change[T] {
 	t.Helper()
 	made := statesOf(t, older, object)
@@ -44,8 +43,8 @@ func Update[T any](t testing.TB, older, object any) *kopf.Change[T] {
 	return c
 }
 
-// FieldChange makes a request to call a handler of a field with: the object as it was
-// last handled, nil if it never was, and as it is now.
+// FieldChange returns a request to call a field handler with, for the last-handled and the current state of the object. The
+// last-handled state is nil if the object was never handled.
 func FieldChange[F any](t testing.TB, field kopf.Path, older, obj any) *kopf.FieldChange[F] {
 	t.Helper()
 	path, err := object.ParsePath(string(field))
@@ -60,23 +59,22 @@ func FieldChange[F any](t testing.TB, field kopf.Path, older, obj any) *kopf.Fie
 	return c
 }
 
-// Event makes a request for an event handler.
+// Event returns a request for an event handler.
 func Event[T any](t testing.TB, eventType watch.EventType, object any) *kopf.Event[T] {
 	t.Helper()
 	body := viewOf(t, treeOf(t, object))
 	return &kopf.Event[T]{Request: requestOf(t, body), Type: eventType, Object: decoded[T](t, body)}
 }
 
-// Timer makes a request to call a timer with: one tick. Its Memo is empty; pass the Memo on to the next tick if the
-// timer keeps values there.
+// Timer returns a request for one tick of a timer. The Memo is empty. If the timer keeps values in the Memo, set the same
+// Memo in the request for the next tick.
 func Timer[T any](t testing.TB, object any) *kopf.TimerTick[T] {
 	t.Helper()
 	body := viewOf(t, treeOf(t, object))
 	return &kopf.TimerTick[T]{Request: requestOf(t, body), Attempt: firstAttempt(), Object: decoded[T](t, body)}
 }
 
-// IndexRequest makes a request to call an indexing function with. See [WithIndices] to call
-// handlers that read an index.
+// IndexRequest returns a request to call an indexing function with. See [WithIndices] to call handlers that read an index.
 func IndexRequest[T any](t testing.TB, object any) *kopf.IndexRequest[T] {
 	t.Helper()
 	body := viewOf(t, treeOf(t, object))
@@ -87,8 +85,7 @@ func IndexRequest[T any](t testing.TB, object any) *kopf.IndexRequest[T] {
 	}
 }
 
-// Activity makes a request to call a handler of the operator's own life with: of its
-// startup, cleanup, probes or logins. The settings are the defaults.
+// Activity returns a request to call a startup, cleanup, probe or login handler with. The settings are the defaults.
 func Activity(t testing.TB) *kopf.Activity {
 	t.Helper()
 	return &kopf.Activity{
@@ -100,13 +97,13 @@ func Activity(t testing.TB) *kopf.Activity {
 	}
 }
 
-// Context returns a context to call handlers with that use [kopf.RESTConfig]: the Config of
-// a [Cluster], or of a server that the test pretends to be. It ends with the test.
+// Context returns a context for handlers that call [kopf.RESTConfig]. The config can be the Config of a [Cluster], or of the
+// test's own HTTP server. The context ends with the test.
 func Context(t testing.TB, config *rest.Config) context.Context {
 	return kube.WithConfig(t.Context(), config)
 }
 
-// states are the two that a change leads between.
+// states are the last-handled and the current state of an object.
 type states struct {
 	body         *kopf.Object
 	old, current map[string]any // essences
@@ -114,8 +111,8 @@ type states struct {
 	reason       kopf.Reason
 }
 
-// statesOf compares two versions of an object: their essences, and extra fields outside of the essence, such as in
-// the status.
+// statesOf compares the essences of two versions of an object, and extra fields outside of the essence, for example of the
+// status.
 func statesOf(t testing.TB, older, obj any, extra ...object.Path) states {
 	t.Helper()
 	tree := treeOf(t, obj)
@@ -153,7 +150,7 @@ func requestOf(t testing.TB, body *kopf.Object) kopf.Request {
 	}
 }
 
-// loggerOf returns a logger that writes the handlers' log to the test.
+// loggerOf returns a logger that writes to the output of the test.
 func loggerOf(t testing.TB) *slog.Logger {
 	return slog.New(logging.NewHandler(t.Output(), &logging.Options{Level: slog.LevelDebug, Format: "plain"}))
 }
@@ -168,7 +165,7 @@ func diffOf(d object.Diff) kopf.Diff {
 	return out
 }
 
-// defaultSettings returns settings as startup handlers get them.
+// defaultSettings returns the default settings, as startup handlers get them.
 func defaultSettings() *kopf.Settings {
 	settings := &kopf.Settings{}
 	testhooks.FillIn(settings)

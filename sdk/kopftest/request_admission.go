@@ -6,9 +6,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Admission makes a request to call an admission handler with: the object as it is, and as it will be. A creation
-// has no old one, and a deletion no new one. It is of the main resource, not a dry run, and of the user "kopftest":
-// change its fields for others.
+// Admission returns a request to call an admission handler with, for the existing and the new object. For a creation, the
+// existing object is nil; for a deletion, the new object is nil. The request is for no subresource, is not a dry run, and is
+// from the user "kopftest". You can change its fields.
 //
 //	a := kopftest.Admission[Claim](t, nil, `{"spec": {"size": "1G"}}`)
 //	err := check(t.Context(), a)

@@ -12,14 +12,14 @@ import (
 
 // A PostedEvent is a Kubernetes event that a handler posted with a request constructed in a test.
 type PostedEvent struct {
-	About   string // the kind and the name of an object: "Pod web-1"
+	About   string // kind and name of the event's object, such as "Pod web-1"
 	Type    string // "Normal", "Warning", "Error", or a type that the handler chose
 	Reason  string
 	Message string
 }
 
-// Posted returns the events posted with the recorder of a request from this package, and with the recorders that
-// [kopf.Recorder] returns for other objects; the oldest first.
+// Posted returns the events that were posted with the recorder of a request from this package, and with the recorders that
+// its method For returned, oldest first.
 //
 //	events := kopftest.Posted(c.Recorder)
 func Posted(recorder *kopf.Recorder) []PostedEvent {
@@ -32,7 +32,7 @@ func Posted(recorder *kopf.Recorder) []PostedEvent {
 	return slices.Clone(p.posted.events)
 }
 
-// recorderOf makes a recorder that posts nowhere, but remembers.
+// recorderOf returns a recorder that keeps events instead of posting them.
 func recorderOf(object map[string]any) *kopf.Recorder {
 	p := poster{posted: new(posted)}
 	if object != nil {

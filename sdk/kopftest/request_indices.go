@@ -12,10 +12,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// WithIndices returns a context for handlers that read indices. It has the indices of a registry, filled by their
-// indexing functions with the objects that match the filters. Objects are given as to [Change], and must have a kind,
-// which determines the resource. As in an operator, an object is not in the index if the indexing function returns an
-// error.
+// WithIndices returns a context for handlers that read indices. The context has the indices of a registry, filled by their
+// indexing functions with the objects that match the filters. Objects have the formats of [Change]. They must have a kind,
+// which determines the resource. As in an operator, an object is not in an index if the indexing function returns an error.
 //
 //	r := &kopf.Registry{}
 //	byNode := kopf.NewIndex(r, pods, indexByNode)

@@ -7,8 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Patched returns the object of a request with the handler's patch applied to it, including
-// what [kopf.Transform] does.
+// Patched returns the object of a request with the handler's patch applied, including the changes of [kopf.Transform].
 //
 //	kopftest.Patched(t, c.Patch).Get("status.phase")
 func Patched(t testing.TB, patch *kopf.Patch) *kopf.Object {
@@ -17,8 +16,8 @@ func Patched(t testing.TB, patch *kopf.Patch) *kopf.Object {
 	return viewOf(t, after)
 }
 
-// Changes returns the contents of a handler's patch as a merge patch: nil values are to be removed. [kopf.Transform]
-// changes are computed for the object of the request.
+// Changes returns the contents of a handler's patch as a merge patch; a nil value removes a field. Changes of
+// [kopf.Transform] are computed for the object of the request.
 func Changes(t testing.TB, patch *kopf.Patch) map[string]any {
 	t.Helper()
 	_, changes := foreseen(t, patch)

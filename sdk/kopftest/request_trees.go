@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// treeOf decodes a user's object: YAML, or anything that encodes as JSON.
+// treeOf decodes a user's object: YAML, or a value that encodes as JSON.
 func treeOf(t testing.TB, object any) map[string]any {
 	t.Helper()
 	raw, err := []byte(nil), error(nil)
@@ -70,7 +70,7 @@ func decodeField(t testing.TB, tree map[string]any, field kopf.Path, into any) {
 	}
 }
 
-// wireOf makes the API server's form of a tree.
+// wireOf converts a tree to an object as the API server sends it.
 func wireOf(t testing.TB, tree map[string]any) *object.Object {
 	t.Helper()
 	object, err := encode(tree)
@@ -91,7 +91,8 @@ func encode(tree map[string]any) (*object.Object, error) {
 	return object.Parse(raw, object.ParseOptions{})
 }
 
-// resourceOfObject guesses the resource of an object as well as it can be without a cluster.
+// resourceOfObject derives the resource of an object from its apiVersion and kind. Without a cluster, the plural name is a
+// guess.
 func resourceOfObject(body *kopf.Object) resources.Resource {
 	kind := kopf.GetOr(body, "kind", "")
 	if kind == "" {

@@ -10,7 +10,7 @@ import (
 // seedVar is the environment variable with the seed of a run to replay.
 const seedVar = "KOPFTEST_SEED"
 
-// Seed returns the number in the environment variable KOPFTEST_SEED, or else a random one. It logs the
+// Seed returns the number in the environment variable KOPFTEST_SEED or, if it is not set, a random number. It logs the
 // number, so that a failed run can be replayed.
 func Seed(t testing.TB) uint64 {
 	t.Helper()

@@ -20,17 +20,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Answer is the API server's answer to a request that it may refuse.
+// Answer is the API server's response to a request that it may reject.
 type Answer struct {
-	Object   *kopf.Object // the resulting object, also of a dry run; nil after an error
-	Err      error        // nil if the request was admitted; else an [apierrors.StatusError]
+	Object   *kopf.Object // resulting object, even for a dry run; nil after an error
+	Err      error        // nil if the request succeeded; otherwise wraps an [apierrors.StatusError]
 	Warnings []string
 }
 
-// TryOption is an option of requests that may be refused.
+// TryOption is an option of requests that the API server may reject.
 type TryOption func(*attempted)
 
-// attempted is a request that may be refused.
+// attempted is a request that the API server may reject.
 type attempted struct {
 	method      string
 	resource    *resources.Resource
@@ -42,13 +42,13 @@ type attempted struct {
 	query       url.Values
 }
 
-// DryRun makes a request that changes nothing.
+// DryRun makes the request a dry run, which changes nothing.
 func DryRun() TryOption { return func(a *attempted) { a.query.Set("dryRun", "All") } }
 
-// InSubresource makes a request about a subresource, such as "status".
+// InSubresource sends the request to a subresource, such as "status".
 func InSubresource(name string) TryOption { return func(a *attempted) { a.subresource = name } }
 
-// TryCreate is [Cluster.Create] for an object that may be refused, by an admission handler for example.
+// TryCreate is [Cluster.Create] for an object that the API server may reject, for example because of an admission handler.
 func (c *Cluster) TryCreate(object any, options ...TryOption) *Answer {
 	c.t.Helper()
 	m := manifest{tree: treeOf(c.t, object)}
@@ -65,8 +65,8 @@ func (c *Cluster) TryCreate(object any, options ...TryOption) *Answer {
 	return c.try(attempted{method: http.MethodPost, resource: res, namespace: c.namespaceOf(res, m), contentType: "application/json", body: body}, options)
 }
 
-// TryPatch is [Object.Patch] for changes that may be refused. They go to the object itself, unless an option says
-// otherwise.
+// TryPatch is [Object.Patch] for changes that the API server may reject. It patches the object itself, unless
+// [InSubresource] is given.
 func (o *Object) TryPatch(changes any, options ...TryOption) *Answer {
 	o.cluster.t.Helper()
 	body, err := json.Marshal(treeOf(o.cluster.t, changes))
@@ -78,7 +78,7 @@ func (o *Object) TryPatch(changes any, options ...TryOption) *Answer {
 	}, options)
 }
 
-// TryDelete is [Object.Delete] for a deletion that may be refused.
+// TryDelete is [Object.Delete] for a deletion that the API server may reject.
 func (o *Object) TryDelete(options ...TryOption) *Answer {
 	o.cluster.t.Helper()
 	return o.cluster.try(attempted{method: http.MethodDelete, resource: &o.resource, namespace: o.Namespace, name: o.Name}, options)
@@ -146,9 +146,9 @@ func answerOf(resp *http.Response, text []byte) (*Answer, error) {
 	return answer, answer.Object.UnmarshalJSON(text)
 }
 
-// WaitWebhooks waits until the webhooks of the operator's admission handlers are installed, and until the API server
-// uses them, which it does a moment later. The object is created in dry runs until the operator is asked about it; of each kind of
-// admission handlers that the operator has, validating and mutating, one must be for its creation.
+// WaitWebhooks waits until the webhooks of the operator's admission handlers are installed and the API server uses them. It
+// creates the object in dry runs until the operator has reviewed it. If the operator has validating handlers, at least one
+// must apply to the object's creation; the same applies to mutating handlers.
 func (op *Operator) WaitWebhooks(object any) {
 	c := op.cluster
 	c.t.Helper()
@@ -174,7 +174,7 @@ func (op *Operator) WaitWebhooks(object any) {
 	}
 }
 
-// unasked returns a kind of handlers that the operator was not asked to call yet; empty if there is none.
+// unasked returns a kind of admission handlers that no review has called yet; empty if there is none.
 func unasked(snapshot *inspect.Snapshot) string {
 	if snapshot.Admission == nil {
 		return "the operator has no admission handlers"

@@ -21,8 +21,7 @@ func (o *Object) WaitFor(what string, condition func(*kopf.Object) bool) *kopf.O
 	return o.wait(func() string { return what }, condition)
 }
 
-// WaitFor is [Object.WaitFor] for an object of a type, which is decoded for the condition. An
-// object that does not decode fails the test.
+// WaitFor is [Object.WaitFor] with a condition of the decoded object. If the object does not decode into T, the test fails.
 //
 //	claim := kopftest.WaitFor(object, "it is bound", func(c *Claim) bool { return c.Status.Phase == "Bound" })
 func WaitFor[T any](o *Object, what string, condition func(*T) bool) *T {
@@ -62,8 +61,8 @@ func (o *Object) wait(what func() string, condition func(*kopf.Object) bool) *ko
 	return met
 }
 
-// WaitValue waits until the value at a path equals the wanted one as JSON, and returns the
-// object. A wanted nil means an absent value.
+// WaitValue waits until the value at a path equals the wanted value as JSON, and returns the object. If the wanted value is
+// nil, the value must be absent.
 func (o *Object) WaitValue(path kopf.Path, want any) *kopf.Object {
 	o.cluster.t.Helper()
 	wanted, err := object.Normalize(want)
@@ -117,7 +116,7 @@ func (o *Object) WaitGone() {
 	}
 }
 
-// hindrance returns why an object still exists.
+// hindrance returns the reason why an object still exists, such as its finalizers.
 func hindrance(object *kopf.Object) string {
 	switch finalizers := object.Get("metadata.finalizers"); {
 	case object == nil:
@@ -134,7 +133,7 @@ func hindrance(object *kopf.Object) string {
 // conditionInterval is how often [Cluster.WaitUntil] calls its condition.
 const conditionInterval = 5 * time.Millisecond
 
-// WaitUntil waits until a condition outside of the cluster holds, such as a call of a handler. It calls condition
+// WaitUntil waits until a condition outside of the cluster holds, for example that a handler was called. It calls condition
 // every few milliseconds. The string what completes the failure message.
 func (c *Cluster) WaitUntil(what string, condition func() bool) {
 	c.t.Helper()
@@ -151,15 +150,15 @@ func (c *Cluster) WaitUntil(what string, condition func() bool) {
 	}
 }
 
-// List returns the objects of a resource that are in the test's namespace, or in the
-// cluster for those with no namespaces, sorted by their names.
+// List returns the objects of a resource in the test's namespace, sorted by name. For a cluster-scoped resource, it returns
+// all objects of the cluster.
 func (c *Cluster) List(resource string) []*kopf.Object {
 	c.t.Helper()
 	return c.WaitList(resource, "there is a list", func([]*kopf.Object) bool { return true })
 }
 
-// WaitList waits until the objects of a resource meet a condition: for children whose
-// names are not known. The list is as in [Cluster.List].
+// WaitList waits until the list of a resource's objects meets a condition, for example if the names of children are not
+// known. The list is the result of [Cluster.List].
 func (c *Cluster) WaitList(resource, what string, condition func([]*kopf.Object) bool) []*kopf.Object {
 	c.t.Helper()
 	ctx, cancel := c.context()
@@ -220,8 +219,8 @@ func (c *Cluster) follow(ctx context.Context, res *resources.Resource, namespace
 	}
 }
 
-// changes follows a stream until it is enough, or until the stream ends, for whatever
-// reason: then there is a new list.
+// changes follows a stream until enough returns true, or until the stream ends. After the end of a stream, the caller lists
+// the objects again.
 func changes(stream *kube.Stream, objects map[string]*object.Object, enough func(map[string]*object.Object) bool) bool {
 	for {
 		frame, err := stream.Next()
@@ -244,7 +243,7 @@ func changes(stream *kube.Stream, objects map[string]*object.Object, enough func
 	}
 }
 
-// waitError returns the cause of a context that has ended, or else the error.
+// waitError returns the cause of the context's end; the error if the context has not ended.
 func waitError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
