@@ -30,7 +30,7 @@ func _(ctx context.Context, t *testing.T, r *kopf.Registry, registry kopf.Regist
 
 // packages maps the names of packages that snippets use without an import to their paths.
 var packages = map[string]string{
-	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "http": "net/http", "os": "os", "slices": "slices",
+	"context": "context", "embed": "embed", "errors": "errors", "fmt": "fmt", "log": "log", "http": "net/http", "os": "os", "slices": "slices",
 	"slog": "log/slog", "sync": "sync", "synctest": "testing/synctest", "testing": "testing", "time": "time",
 	"apierrors":      "k8s.io/apimachinery/pkg/api/errors",
 	"meta":           "k8s.io/apimachinery/pkg/api/meta",
@@ -45,6 +45,7 @@ var packages = map[string]string{
 	"election":       "github.com/kopf-dev/kopf/sdk/kopf/election",
 	"lifecycle":      "github.com/kopf-dev/kopf/sdk/kopf/lifecycle",
 	"logging":        "github.com/kopf-dev/kopf/sdk/kopf/logging",
+	"manifest":       "github.com/kopf-dev/kopf/sdk/kopf/manifest",
 	"owner":          "github.com/kopf-dev/kopf/sdk/kopf/owner",
 	"meter":          "github.com/kopf-dev/kopf/sdk/kopf/meter",
 	"metrics":        "github.com/kopf-dev/kopf/sdk/metrics",

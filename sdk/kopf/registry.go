@@ -10,8 +10,17 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
+
+func init() {
+	bridge.AddError = func(registry any, file string, line int, registrar string, problem error) {
+		if r := registry.(*Registry); r != nil {
+			r.addError(file, line, registrar, problem)
+		}
+	}
+}
 
 // Registry is a list of handlers, filled by functions such as [OnCreate] and run by an
 // [Operator] or [Main]. The zero value is an empty registry. It is not safe for concurrent use,
@@ -32,6 +41,10 @@ type Registry struct {
 // errors does not start.
 func (r *Registry) Err() error { return errors.Join(r.errs...) }
 
+func (r *Registry) addError(file string, line int, registrar string, problem error) {
+	r.errs = append(r.errs, fmt.Errorf("%s: %s: %w", shortSource(file, line), registrar, problem))
+}
+
 // registration describes a handler in errors about conflicts with other handlers.
 type registration struct {
 	ID       string   // id of the handler, with its field if it has one: "resize/spec.size"
@@ -49,7 +62,7 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	h.Family, h.Fn, h.Invoke, h.ObjectKind, h.ObjectType = family, funcKey(fn), call.engine(), call.kind, call.typ
 	h.Source = fmt.Sprintf("%s:%d", file, line)
 	fail := func(format string, args ...any) {
-		r.errs = append(r.errs, fmt.Errorf("%s: %s: %s", shortSource(file, line), registrars[family], fmt.Sprintf(format, args...)))
+		r.addError(file, line, registrars[family], fmt.Errorf(format, args...))
 	}
 
 	name, err := c.idOf(fn)

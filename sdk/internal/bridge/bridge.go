@@ -1,5 +1,5 @@
 // Package bridge connects package kopf with its sub-packages without exporting the connection: Go has no friend
-// packages. Package kopf sets the variable when it is initialised; nothing changes it afterwards.
+// packages. Package kopf sets the variables when it is initialised; nothing changes them afterwards.
 package bridge
 
 import (
@@ -21,3 +21,7 @@ type DiffBase interface {
 
 // PatchOf returns the engine's form of a *kopf.Patch; for a nil patch, one that is discarded.
 var PatchOf func(kopfPatch any) *patch.Patch
+
+// AddError adds a registration error to a *kopf.Registry. The file and the line are the place of the registration, and the
+// registrar is the name of the called function. A nil registry drops the error.
+var AddError func(kopfRegistry any, file string, line int, registrar string, problem error)

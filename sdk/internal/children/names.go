@@ -54,15 +54,15 @@ func shorten(full string, limit int, valid func(c byte) bool) string {
 func Checksum(values ...any) string {
 	text, err := json.Marshal(values)
 	if err != nil {
-		panic(fmt.Sprintf("kopf.Checksum: %v", err))
+		panic(fmt.Sprintf("manifest.Checksum: %v", err))
 	}
 	tree, err := object.DecodeJSON(text)
 	if err != nil {
-		panic(fmt.Sprintf("kopf.Checksum: %v", err))
+		panic(fmt.Sprintf("manifest.Checksum: %v", err))
 	}
 	sum, err := hash(tree)
 	if err != nil {
-		panic(fmt.Sprintf("kopf.Checksum: %v", err))
+		panic(fmt.Sprintf("manifest.Checksum: %v", err))
 	}
 	return hex(sum)
 }

@@ -41,7 +41,7 @@ func TestChecksum_DiffersIfContentsDo(t *testing.T) {
 		t.Error("different values have one checksum")
 	}
 	defer func() {
-		if r, _ := recover().(string); !strings.HasPrefix(r, "kopf.Checksum: ") {
+		if r, _ := recover().(string); !strings.HasPrefix(r, "manifest.Checksum: ") {
 			t.Errorf("a channel: %q", r)
 		}
 	}()

@@ -17,7 +17,7 @@ import (
 const module = "github.com/kopf-dev/kopf/sdk"
 
 // public are the packages that operators and tools import.
-var public = []string{module + "/kopf", module + "/kopf/election", module + "/kopf/lifecycle", module + "/kopf/logging", module + "/kopf/meter", module + "/kopf/owner", module + "/kopf/storage", module + "/webhook", module + "/inspect", module + "/kopftest", module + "/environ", module + "/peering", module + "/printable", module + "/uninstall"}
+var public = []string{module + "/kopf", module + "/kopf/election", module + "/kopf/lifecycle", module + "/kopf/logging", module + "/kopf/manifest", module + "/kopf/meter", module + "/kopf/owner", module + "/kopf/storage", module + "/webhook", module + "/inspect", module + "/kopftest", module + "/environ", module + "/peering", module + "/printable", module + "/uninstall"}
 
 // edge are the packages with network and disk behind them; decisions are made elsewhere.
 var edge = []string{"kube", "watch", "queue", "observe", "testcluster"}
@@ -66,6 +66,24 @@ func TestOperator_LinksOnlyListedPackagesOfClientGo(t *testing.T) {
 	for _, path := range golist(t, append([]string{"-deps"}, public...)...) {
 		if strings.HasPrefix(path, "k8s.io/client-go/") && !slices.Contains(list, strings.TrimPrefix(path, "k8s.io/client-go/")) {
 			t.Errorf("%s is not in testdata/client-go.txt; many packages of client-go pull in all types of the API", path)
+		}
+	}
+}
+
+// TestOperator_LinksManifestsOnlyWithTheirPackage keeps the YAML of manifests out of all other operators. The library itself is in
+// every operator, since apimachinery's serializers use it.
+func TestOperator_LinksManifestsOnlyWithTheirPackage(t *testing.T) {
+	const yaml, renderer = "sigs.k8s.io/yaml", module + "/internal/manifests"
+	for _, path := range public {
+		linked := golist(t, "-deps", "-f", `{{range $i := .Imports}}{{$.ImportPath}}>{{$i}} {{end}}`, path)
+		if manifests := slices.ContainsFunc(linked, func(edge string) bool { return strings.HasSuffix(edge, ">"+renderer) }); manifests != (path == module+"/kopf/manifest") {
+			t.Errorf("%s links %s: %t", path, renderer, manifests)
+		}
+		for _, edge := range linked {
+			importer, imported, _ := strings.Cut(edge, ">")
+			if imported == yaml && strings.HasPrefix(importer, module) && importer != renderer && importer != module+"/kopftest" {
+				t.Errorf("%s imports %s, which only %s does", importer, yaml, renderer)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -21,14 +22,24 @@ func files(texts ...string) fstest.MapFS {
 func owner() tree {
 	return tree{
 		"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": tree{"name": "shop", "labels": tree{"app.kubernetes.io/name": "x"}},
-		"spec": tree{"image": "nginx", "replicas": int64(3), "ratio": 0.5, "debug": true, "limits": tree{"cpu": "1"}, "args": []any{"-v", "-x"}, "none": nil},
+		"spec": tree{"image": "nginx", "replicas": int64(3), "ratio": 0.5, "bytes": 1500000.5, "debug": true, "limits": tree{"cpu": "1"}, "args": []any{"-v", "-x"}, "none": nil},
 	}
 }
 
 const header = "apiVersion: v1\nkind: ConfigMap\n"
 
+// parse parses files without errors.
+func parse(t *testing.T, files fstest.MapFS, patterns ...string) *Set {
+	t.Helper()
+	set, problems := Parse(files, patterns...)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	return set
+}
+
 func TestRender_ReplacesReferencesWithTypes(t *testing.T) {
-	set, err := Parse(files("a.yaml", header+`
+	set := parse(t, files("a.yaml", header+`
 metadata: {name: "${metadata.name}"}
 data:
   whole: ${spec.replicas}
@@ -42,13 +53,11 @@ data:
   typed: ${vars.ports}
   text: ${spec.image}:${spec.replicas}-${spec.ratio}-${spec.debug}${spec.none}
   script: echo $${HOME} $HOME ${spec.image} $$5 $${spec.image}
+  big: about ${spec.bytes}
   lines: |
     image=${spec.image}
     # ${spec.image}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
 	shop := owner()
 	got, err := set.Render(shop, tree{"checksum": "abc", "ports": []int{80, 443}})
 	if err != nil {
@@ -57,7 +66,7 @@ data:
 	want := []tree{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "shop"}, "data": tree{
 		"whole": int64(3), "map": tree{"cpu": "1"}, "list": []any{"-v", "-x"}, "item": "-x", "label": "x", "bool": true, "variable": "abc",
 		"typed": []any{int64(80), int64(443)}, "text": "nginx:3-0.5-true", "script": "echo ${HOME} $HOME nginx $$5 ${spec.image}",
-		"lines": "image=nginx\n# nginx\n",
+		"big": "about 1500000.5", "lines": "image=nginx\n# nginx\n",
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -73,10 +82,7 @@ data:
 }
 
 func TestRender_NamesFileAndLineOfMissingValues(t *testing.T) {
-	set, err := Parse(files("a.yaml", header+"# ${spec.size}\ndata: {a: '${spec.size}'}\n---\n"+header+"data:\n  b: x${spec.limits}\n  c: ${vars.c}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := parse(t, files("a.yaml", header+"# ${spec.size}\ndata: {a: '${spec.size}', again: '${spec.size}'}\n---\n"+header+"data:\n  b: x${spec.limits}\n  c: ${vars.c}\n"))
 	objects, err := set.Render(owner(), nil)
 	if err == nil || objects != nil {
 		t.Fatalf("rendered %v", objects)
@@ -99,10 +105,13 @@ func TestParse_NamesFileAndLineOfAllErrors(t *testing.T) {
 		"syntax":            {header + "data:\n  a: b: c\n", "a.yaml:4: mapping values are not allowed in this context"},
 		"second document":   {header + "---\n" + header + "data: [\n", "a.yaml:6: did not find expected node content"},
 		"within braces":     {header + "data: {a: ${spec.a}, b: c}\n", "a.yaml:3: did not find expected ',' or '}'; within { } and [ ], write references in quotes"},
-		"repeated key":      {header + "kind: Secret\n", `a.yaml:3: key "kind" already set in map`},
-		"no kind":           {"\n\napiVersion: v1\n", "a.yaml:1: the manifest has no kind"},
+		"repeated keys":     {header + "kind: Secret\nkind: Pod\n", "a.yaml:3: key \"kind\" already set in map\na.yaml:4: key \"kind\" already set in map"},
+		"no kind":           {"\n# first\napiVersion: v1\n", "a.yaml:3: the manifest has no kind"},
+		"after a marker":    {header + "---\t# next\n\nkind: Pod\n", "a.yaml:5: the manifest has no apiVersion"},
+		"within a marker":   {header + "--- {kind: Pod}\n", "a.yaml:3: the manifest has no apiVersion"},
+		"after an end":      {header + "...\nkind: Pod\n", "a.yaml:4: the manifest has no apiVersion"},
 		"kind by reference": {"apiVersion: v1\nkind: ${spec.kind}\n", "a.yaml:2: kind cannot be a reference"},
-		"list":              {"- a\n", "a.yaml:1: a manifest is a map"},
+		"list":              {"- a\n", "a.yaml:1: a manifest is a map with apiVersion and kind, not a list"},
 		"shell variable":    {header + "data:\n  script: |\n    set -e\n    echo ${HOME}\n", "a.yaml:6: ${HOME}: a reference is a path such as ${spec.image} or ${vars.image}; write $${HOME} for the text itself"},
 		"one name":          {header + "data: {a: '${name}'}\n", "a.yaml:3: ${name}: a reference is a path"},
 		"no end":            {header + "data: {a: '${spec.x'}\n", "a.yaml:3: ${spec.x: the reference has no end"},
@@ -110,7 +119,8 @@ func TestParse_NamesFileAndLineOfAllErrors(t *testing.T) {
 		"name of a field":   {header + "data: {'${spec.x}': a}\n", "a.yaml:3: ${spec.x}: a reference cannot be the name of a field"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, err := Parse(files("a.yaml", tt.text, "b.yaml", "kind: X\n"))
+			set, problems := Parse(files("a.yaml", tt.text, "b.yaml", "kind: X\n"))
+			err := errors.Join(problems...)
 			if err == nil || set != nil {
 				t.Fatalf("parsed %v", set)
 			}
@@ -122,24 +132,44 @@ func TestParse_NamesFileAndLineOfAllErrors(t *testing.T) {
 }
 
 func TestParse_ReadsFilesAndDocumentsInOrder(t *testing.T) {
-	all := files("b.yaml", header+"metadata: {name: '3'}\n", "a.yaml", "# nothing\n---\n"+header+"metadata: {name: '1'}\n--- # next\n"+header+"metadata: {name: '2'}\n---\n", "c.txt", "text")
-	set, err := Parse(all, "*.yaml")
-	if err != nil {
-		t.Fatal(err)
+	all := files(
+		"b.yaml", header+"metadata: {name: '3'}\n",
+		"a.yaml", "# nothing\n---\n"+header+"metadata: {name: '1'}\n--- # next\r\n"+header+"metadata: {name: '2'}\n...\n---\n",
+		"c.txt", header+"metadata: {name: '4'}\n",
+		"folder/d.yaml", header+"metadata: {name: '5'}\n",
+	)
+	for name, tt := range map[string]struct{ patterns, want []string }{
+		"all files":          {nil, []string{"1", "2", "3", "4", "5"}},
+		"pattern":            {[]string{"*.yaml"}, []string{"1", "2", "3"}},
+		"order of patterns":  {[]string{"folder/*", "b.yaml"}, []string{"5", "3"}},
+		"overlapping":        {[]string{"b.yaml", "*.yaml"}, []string{"3", "1", "2"}},
+		"pattern of folders": {[]string{"*/*.yaml"}, []string{"5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := parse(t, all, tt.patterns...).Render(nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, o := range objects {
+				names = append(names, o["metadata"].(tree)["name"].(string))
+			}
+			if diff := cmp.Diff(tt.want, names); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
-	objects, err := set.Render(nil, nil)
-	if err != nil {
-		t.Fatal(err)
+	_, problems := Parse(all, "none.yaml", "[", "*")
+	want := "read manifests none.yaml: file does not exist\nread manifests [: syntax error in pattern\n" +
+		"read manifests *: folder is a folder; name its files, as in folder/*.yaml"
+	if got := errors.Join(problems...); got == nil || got.Error() != want {
+		t.Errorf("got %v\nwant %s", got, want)
 	}
-	var names []any
-	for _, o := range objects {
-		names = append(names, o["metadata"].(tree)["name"])
+	if _, problems := Parse(files()); len(problems) != 1 || problems[0].Error() != "read manifests: file does not exist" {
+		t.Errorf("without files: %v", problems)
 	}
-	if diff := cmp.Diff([]any{"1", "2", "3"}, names); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if _, err := Parse(all, "none.yaml"); err == nil || err.Error() != "read manifests none.yaml: file does not exist" {
-		t.Errorf("no file: %v", err)
+	if _, problems := Parse(nil); len(problems) != 1 {
+		t.Errorf("without a file system: %v", problems)
 	}
 }
 
@@ -147,8 +177,8 @@ func FuzzParse_RendersOrRefuses(f *testing.F) {
 	f.Add(header+"data: {a: 'x${spec.image}y$${z}'}", "nginx")
 	f.Add(header+"data:\n  a: |\n    ${vars.x}", "a: b\n${spec.image}")
 	f.Fuzz(func(t *testing.T, text, value string) {
-		set, err := Parse(files("a.yaml", text))
-		if err != nil {
+		set, problems := Parse(files("a.yaml", text))
+		if problems != nil {
 			return
 		}
 		shop := owner()

@@ -42,8 +42,15 @@ type renderer struct {
 	problems    []error
 }
 
+// fail records why a reference has no usable value; once, although the manifest may repeat the reference.
 func (r *renderer) fail(s segment, format string, args ...any) {
-	r.problems = append(r.problems, r.m.errorAt(r.m.lineOf(s.text), "%s: %w", s.text, fmt.Errorf(format, args...)))
+	problem := r.m.errorAt(r.m.lineOf(s.text), "%s: %w", s.text, fmt.Errorf(format, args...))
+	for _, known := range r.problems {
+		if known.Error() == problem.Error() {
+			return
+		}
+	}
+	r.problems = append(r.problems, problem)
 }
 
 // render returns a copy of a value with the values of references.
@@ -87,8 +94,14 @@ func (r *renderer) fill(parts template) any {
 			b.WriteString(v)
 		case bool:
 			b.WriteString(strconv.FormatBool(v))
-		case int64, float64, json.Number:
+		case int64, json.Number:
 			fmt.Fprint(&b, v)
+		case float64: // fmt would write 1.5e+06
+			text, err := json.Marshal(v)
+			if err != nil {
+				r.fail(s, "%w", err)
+			}
+			b.Write(text)
 		case nil:
 		default:
 			r.fail(s, "a %s cannot be a part of a text: write the reference alone, without other text", kindOf(v))
@@ -110,9 +123,15 @@ func (r *renderer) value(s segment) any {
 	return v
 }
 
+// kindOf names the type of a value for a person.
 func kindOf(v any) string {
-	if _, ok := v.([]any); ok {
+	switch v.(type) {
+	case map[string]any:
+		return "map"
+	case []any:
 		return "list"
+	case string:
+		return "text"
 	}
-	return "map"
+	return fmt.Sprintf("%T", v)
 }
