@@ -38,60 +38,49 @@ type Intents struct {
 
 // Handle carries out an intent, or rejects it with a reason.
 func (i *Intents) Handle(ctx context.Context, in inspect.Intent) inspect.Reply {
-	reject := func(reason string) inspect.Reply { return inspect.Reply{Error: reason} }
+	if reason := i.carryOut(ctx, in); reason != "" {
+		return inspect.Reply{Error: reason}
+	}
+	return inspect.Reply{OK: true}
+}
+
+// carryOut carries out an intent. If it fails, it returns the reason.
+func (i *Intents) carryOut(ctx context.Context, in inspect.Intent) (reason string) {
 	switch in.Kind {
 	case inspect.IntentStop:
 		i.Stop()
 	case inspect.IntentPause:
 		i.pause()
 	case inspect.IntentResume:
-		if reason := i.resume(); reason != "" {
-			return reject(reason)
-		}
+		return i.resume()
 	case inspect.IntentFreeze, inspect.IntentRelease:
-		if reason := i.changePeers(ctx, in); reason != "" {
-			return reject(reason)
-		}
+		return i.changePeers(ctx, in)
 	case inspect.IntentRetry:
-		if i.Deps.State.Paused.Load() {
-			return reject("the operator is paused " + i.Pauses.Reason())
+		switch {
+		case i.Deps.State.Paused.Load():
+			return "the operator is paused " + i.Pauses.Reason()
+		case in.Object == nil:
+			return "retry: which object?"
 		}
-		if in.Object == nil {
-			return reject("retry: which object?")
-		}
-		if reason := i.retryNow(ctx, *in.Object, in.Handler); reason != "" {
-			return reject(reason)
-		}
+		return i.retryNow(ctx, *in.Object, in.Handler)
 	case inspect.IntentReplay:
-		if reason := i.replay(in.Value); reason != "" {
-			return reject(reason)
-		}
+		return i.replay(in.Value)
 	case inspect.IntentPauseObject:
 		if in.Object == nil {
-			return reject("pause: which object?")
+			return "pause: which object?"
 		}
-		if reason := i.pauseObject(ctx, *in.Object, in.Value); reason != "" {
-			return reject(reason)
-		}
+		return i.pauseObject(ctx, *in.Object, in.Value)
 	case inspect.IntentStartOver:
 		if in.Object == nil {
-			return reject("start over: which object?")
+			return "start over: which object?"
 		}
-		streams := i.Streams.Load()
-		if streams == nil {
-			return reject("the operator is still starting")
-		}
-		if reason := i.startOver(ctx, streams, *in.Object); reason != "" {
-			return reject(reason)
-		}
+		return i.startOver(ctx, *in.Object)
 	case inspect.IntentRetryFailed:
-		if reason := i.retryAll(in); reason != "" {
-			return reject(reason)
-		}
+		return i.retryAll(in)
 	default:
-		return reject("this operator does not know how to " + string(in.Kind))
+		return "this operator does not know how to " + string(in.Kind)
 	}
-	return inspect.Reply{OK: true}
+	return ""
 }
 
 // replay calls the handlers for an earlier review again. If it fails, it returns the reason.
@@ -205,7 +194,11 @@ const startOverPatience = time.Second
 
 // startOver resets an object between two cycles, so that a running cycle cannot overwrite the reset with its outcome. It
 // waits up to startOverPatience for the result, and logs a failure that comes later. If it fails, it returns the reason.
-func (i *Intents) startOver(ctx context.Context, streams *serving.Streams, ref inspect.Ref) (reason string) {
+func (i *Intents) startOver(ctx context.Context, ref inspect.Ref) (reason string) {
+	streams := i.Streams.Load()
+	if streams == nil {
+		return "the operator is still starting"
+	}
 	done, late := make(chan string, 1), new(atomic.Bool)
 	queued := i.Deps.Queue.Between(queue.Key{Resource: ref.Resource, Object: ref.UID}, func(ctx context.Context) {
 		var reason string
