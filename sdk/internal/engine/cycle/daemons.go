@@ -22,32 +22,23 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// daemonRunner starts and stops the daemons and timers of objects.
-type daemonRunner struct {
-	deps      *core.Deps
-	invoker   *call.Invoker
-	memories  *memory.Memories
-	detached  *memory.DetachedDaemons
-	resources core.ServedResources
-}
-
-// follow starts the daemons and timers whose filters match the object, and stops the others. It returns the times until
-// stopping tasks must be checked.
-func (r *daemonRunner) follow(c *cycle) (stopping []time.Duration) {
+// followDaemons starts the daemons and timers whose filters match the object, and stops the others. It returns the times
+// until stopping tasks must be checked.
+func (p *Processor) followDaemons(c *cycle) (stopping []time.Duration) {
 	group := c.memory.Group.Load()
 	switch {
 	case group == nil && !c.served.Handlers.Has(handlers.Spawning):
 		return nil
 	case c.deleted():
 		c.memory.Flags.Forgotten.Store(true)
-		r.detached.Stop(c.key(), c.memory, daemons.ResourceDeleted)
+		p.detached.Stop(c.key(), c.memory, daemons.ResourceDeleted)
 		return nil
 	case group == nil && c.object.Deleting:
 		return nil
-	case group == nil && r.detached.Running(c.key()):
+	case group == nil && p.detached.Running(c.key()):
 		return nil // only one of each may run; when the old ones have stopped, the object is handled again
 	case group == nil:
-		group = daemons.NewGroup(r.deps.Background, r.newHost(c), r.deps.Settings.Background, c.object)
+		group = daemons.NewGroup(p.deps.Background, p.newHost(c), p.deps.Settings.Background, c.object)
 		c.memory.Group.Store(group)
 	}
 	group.Update(c.object, c.idleEssence())
@@ -76,15 +67,15 @@ type Task struct {
 
 // daemonHost runs the daemons and timers of one object. It implements [daemons.Host].
 type daemonHost struct {
-	runner *daemonRunner
-	deps   *core.Deps
-	memory *memory.Memory
-	object *object.Object                      // UID and namespace, which determine the shard
-	last   atomic.Pointer[core.ServedResource] // last served definition of the resource
+	processor *Processor
+	deps      *core.Deps
+	memory    *memory.Memory
+	object    *object.Object                      // UID and namespace, which determine the shard
+	last      atomic.Pointer[core.ServedResource] // last served definition of the resource
 }
 
-func (r *daemonRunner) newHost(c *cycle) *daemonHost {
-	host := &daemonHost{runner: r, deps: r.deps, memory: c.memory, object: &object.Object{UID: c.object.UID, Namespace: c.object.Namespace}}
+func (p *Processor) newHost(c *cycle) *daemonHost {
+	host := &daemonHost{processor: p, deps: p.deps, memory: c.memory, object: &object.Object{UID: c.object.UID, Namespace: c.object.Namespace}}
 	host.last.Store(c.served)
 	return host
 }
@@ -93,7 +84,7 @@ func (r *daemonRunner) newHost(c *cycle) *daemonHost {
 // served, it returns the last served definition.
 func (d *daemonHost) Served() *core.ServedResource {
 	last := d.last.Load()
-	if now := d.runner.resources.Served(last.Resource.Key()); now != nil && now != last {
+	if now := d.processor.resources.Served(last.Resource.Key()); now != nil && now != last {
 		d.last.Store(now)
 		return now
 	}
@@ -122,7 +113,7 @@ func (d *daemonHost) Enter(ctx context.Context) context.Context {
 
 // Attempt implements [daemons.Host].
 func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
-	return d.runner.invoker.Try(ctx, d.newAttempt(ctx, task, retries, started))
+	return d.processor.invoker.Try(ctx, d.newAttempt(ctx, task, retries, started))
 }
 
 // newAttempt prepares an attempt. The handler gets a version of the object that is only decoded on demand.
@@ -245,7 +236,7 @@ func (d *daemonHost) Ended(task *daemons.Task) {
 		})
 	}
 	version, resource := task.Live(), d.last.Load().Resource.Key()
-	if d.runner.memories.Find(queue.KeyOf(resource, version)) == nil {
+	if d.processor.memories.Find(queue.KeyOf(resource, version)) == nil {
 		return // the object was deleted, and must not be remembered again
 	}
 	d.deps.Queue.Again(resource, watch.Event{Type: watch.Modified, Object: version})

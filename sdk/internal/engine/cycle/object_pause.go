@@ -31,11 +31,11 @@ func (c *cycle) notePause() bool {
 
 // leaveAlone stops the daemons and timers of a paused object. The changes of the object are handled when the annotation
 // is removed. It returns the times until stopping daemons must be checked.
-func (r *daemonRunner) leaveAlone(c *cycle) (stopping []time.Duration) {
+func (p *Processor) leaveAlone(c *cycle) (stopping []time.Duration) {
 	if group := c.memory.Group.Load(); group != nil {
 		group.Update(c.object, 0)
 		stopping = group.Stop(daemons.OperatorPausing)
-		r.detached.EmitStopping(c.memory.Identity, group)
+		p.detached.EmitStopping(c.memory.Identity, group)
 	}
 	c.memory.TakeRetry(c.memory.Retry.Load()) // nothing is retried
 	return stopping

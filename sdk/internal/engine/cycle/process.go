@@ -27,7 +27,6 @@ type Processor struct {
 	invoker   *call.Invoker
 	memories  *memory.Memories
 	resources IndexedResources
-	daemons   *daemonRunner
 	detached  *memory.DetachedDaemons
 }
 
@@ -41,10 +40,7 @@ type IndexedResources interface {
 
 // NewProcessor returns the processor of an operator.
 func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources) *Processor {
-	return &Processor{
-		deps: d, invoker: i, memories: m, resources: resources, detached: detached,
-		daemons: &daemonRunner{deps: d, invoker: i, memories: m, detached: detached, resources: resources},
-	}
+	return &Processor{deps: d, invoker: i, memories: m, resources: resources, detached: detached}
 }
 
 // Process runs one cycle of an object. The queue calls it.
@@ -153,7 +149,7 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	c.endSleep()
 	ready, unwritten := c.writeHeld(ctx)
 	if c.notePause() {
-		stopping := p.daemons.leaveAlone(c)
+		stopping := p.leaveAlone(c)
 		if unwritten != nil {
 			return nil, unwritten // the throttle retries it
 		}
@@ -193,7 +189,7 @@ func (p *Processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situati
 	if c.plan.Finalizer == plan.FinalizerAdded {
 		c.subject.Logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
 	}
-	s.Stopping = p.daemons.follow(c)
+	s.Stopping = p.followDaemons(c)
 	if err := c.decide(s); err != nil {
 		return err
 	}
@@ -227,7 +223,7 @@ func (p *Processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 			return nil, err
 		}
 		c.plan.Hold = plan.HoldUnwritten
-		p.daemons.follow(c)
+		p.followDaemons(c)
 	}
 	held := c.memory.Outbox.Held
 	if held == nil {
