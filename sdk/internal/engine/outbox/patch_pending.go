@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"sync"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -17,23 +16,14 @@ func reportPending(d *core.Deps, subject *observe.Subject, subresource string) (
 	if subject == nil {
 		return func() {}
 	}
-	var mu sync.Mutex // orders the reports
-	over, reported := false, false
-	since := d.Now()
+	since, reported := d.Now(), make(chan struct{})
 	timer := time.AfterFunc(pendingAfter, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !over {
-			reported = true
-			observe.Emit(d.Sink, observe.PatchPending{Subject: subject, Subresource: subresource, Since: since})
-		}
+		defer close(reported)
+		observe.Emit(d.Sink, observe.PatchPending{Subject: subject, Subresource: subresource, Since: since})
 	})
 	return func() {
-		timer.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		over = true
-		if reported {
+		if !timer.Stop() {
+			<-reported
 			observe.Emit(d.Sink, observe.PatchPending{Subject: subject, Subresource: subresource})
 		}
 	}
