@@ -54,7 +54,7 @@ type peeringObject struct {
 	dead      []string    // identities of dead peers whose records must be removed
 	lost      bool        // the API server did not respond to the last request
 	grace     time.Time   // end of the time in which no peer is regarded as dead
-	alarm     *time.Timer // calls expired when a peer's record may have expired
+	alarm     *time.Timer // raises work when a peer's record may have expired
 	unwritten bool        // a warning about failing writes was logged
 }
 

@@ -13,13 +13,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// assumeUnknown pauses the operator until its peers are known.
-func (o *peeringObject) assumeUnknown() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.verdict.unknown("until the peers in " + o.String() + " are known")
-}
-
 // run participates until the context ends. The operator writes its own record before reading the records of peers. Of
 // two operators that start at the same time, at least one therefore sees the other.
 func (o *peeringObject) run(ctx context.Context) {

@@ -102,10 +102,6 @@ func (o *peeringObject) interrupted(r watch.Restart) {
 	}
 }
 
-// expired is called when the record of a peer may have expired. It triggers a keep-alive, because only its response has
-// a fresh version of the object.
-func (o *peeringObject) expired() { o.work.Raise() }
-
 // decide pauses or resumes the operator. The lock must be held.
 func (o *peeringObject) decide() {
 	now := time.Now()
@@ -122,21 +118,16 @@ func (o *peeringObject) decide() {
 		if !known {
 			return
 		}
-		o.decideAbsent(missing)
+		if o.forbidden != nil {
+			o.verdict.forbidden(o.String(), missing, o.settings.Mandatory, o.forbidden)
+		} else {
+			o.verdict.missing(o.String(), missing, o.settings.Mandatory)
+		}
 		hidden = !missing
 	default:
 		return
 	}
 	observe.Emit(o.deps.Sink, observe.PeersChanged{Peering: o.inspected(now), Left: hidden})
-}
-
-// decideAbsent decides while the object does not exist, or cannot be read. The lock must be held.
-func (o *peeringObject) decideAbsent(missing bool) {
-	if o.forbidden != nil {
-		o.verdict.forbidden(o.String(), missing, o.settings.Mandatory, o.forbidden)
-	} else {
-		o.verdict.missing(o.String(), missing, o.settings.Mandatory)
-	}
 }
 
 // reconsider decides again, after the presence of another object of the place changed.
@@ -173,12 +164,13 @@ func (o *peeringObject) decideBetween(d peering.Decision, now time.Time) {
 	o.arm(next, now)
 }
 
-// arm schedules the next decision; a zero time cancels it. The lock must be held.
+// arm schedules the next keep-alive for when the record of a peer may have expired, because only the response has a fresh
+// version of the object. A zero time cancels it. The lock must be held.
 func (o *peeringObject) arm(next, now time.Time) {
 	if o.alarm != nil {
 		o.alarm.Stop()
 	}
 	if !next.IsZero() {
-		o.alarm = time.AfterFunc(max(0, next.Sub(now)), o.expired)
+		o.alarm = time.AfterFunc(max(0, next.Sub(now)), o.work.Raise)
 	}
 }

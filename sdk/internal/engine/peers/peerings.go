@@ -139,7 +139,7 @@ func (p *Peerings) join(res *resources.Resource, scope resources.Scope) *peering
 		p.places[scope.Namespace] = o.place
 	}
 	o.place.join(o)
-	o.assumeUnknown()
+	o.verdict.unknown("until the peers in " + o.String() + " are known")
 	return o
 }
 
