@@ -26,8 +26,9 @@ func (ms *Memories) Recall(key queue.Key, namespace string, listed bool, newMemo
 		return m
 	}
 	m := &Memory{Identity: new(observe.Identity), Namespace: namespace, Life: Life{Listed: listed}, Term: ms.Term.Load()}
-	if memo, known := ms.takeMemo(key, namespace); known {
-		m.Memo = memo
+	if memos := ms.memosOf(key, namespace); memos != nil {
+		m.Memo = memos[key.Object]
+		delete(memos, key.Object)
 	} else if newMemo != nil {
 		m.Memo = newMemo()
 	}
@@ -112,25 +113,19 @@ func (ms *Memories) FindMemo(key queue.Key, namespace string) (memo any, known b
 	if m := ms.m[key]; m != nil {
 		return m.Memo, true
 	}
-	for _, namespace := range [...]string{"", namespace} {
-		scope := resources.Scope{Resource: key.Resource, Namespace: namespace}
-		if memo, known = ms.memos[scope][key.Object]; known {
-			return memo, true
-		}
-	}
-	return nil, false
+	memo, known = ms.memosOf(key, namespace)[key.Object]
+	return memo, known
 }
 
-// takeMemo removes and returns the memo of an object that was only indexed. The lock must be held.
-func (ms *Memories) takeMemo(key queue.Key, namespace string) (memo any, known bool) {
+// memosOf returns the memos of a scope that include an object; nil if there are none. The lock must be held.
+func (ms *Memories) memosOf(key queue.Key, namespace string) map[string]any {
 	for _, namespace := range [...]string{"", namespace} {
 		memos := ms.memos[resources.Scope{Resource: key.Resource, Namespace: namespace}]
-		if memo, known = memos[key.Object]; known {
-			delete(memos, key.Object)
-			return memo, true
+		if _, known := memos[key.Object]; known {
+			return memos
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // ForgetMemo drops the memo of an object that is only indexed.
