@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -24,14 +23,10 @@ var standby = peers.PauseKey{Kind: inspect.PauseStandby}
 
 // candidate is this replica in the elections of the leader.
 type candidate struct {
-	pauses   *peers.Pauses
-	guard    *fence.Guard
-	deadline time.Duration // lifetime of a renewal
-	newTerm  func()        // called before this replica acts again
-	running  *core.RunningCycles
-	identity string
-	logger   *slog.Logger
-	stats    *core.LeaseStats
+	deps    *core.Deps
+	pauses  *peers.Pauses
+	lease   core.Lease
+	newTerm func() // called before this replica acts again
 
 	mu      sync.Mutex
 	leading bool
@@ -39,26 +34,27 @@ type candidate struct {
 
 // newCandidate returns a candidate. It pauses the operator until this replica is elected.
 func newCandidate(d *core.Deps, p *peers.Pauses, lease core.Lease, newTerm func()) *candidate {
-	c := &candidate{
-		pauses: p, guard: &d.State.Election, deadline: lease.Times.RenewDeadline, newTerm: newTerm,
-		identity: lease.Identity, running: d.Running, logger: d.Logger, stats: d.Leases,
-	}
+	c := &candidate{deps: d, pauses: p, lease: lease, newTerm: newTerm}
 	c.follow("")
 	return c
 }
 
 // election returns the configuration of the elector. The context is the context of the elections.
-func (c *candidate) election(ctx context.Context, lease core.Lease, config *rest.Config) core.Election {
+func (c *candidate) election(ctx context.Context, config *rest.Config) core.Election {
 	return core.Election{
-		Config: config, Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
-		Logger: c.logger, Renewed: c.renewed, Lead: c.lead, Follow: c.follow,
+		Config: config, Namespace: c.lease.Namespace, Name: c.lease.Name, Identity: c.lease.Identity, Times: c.lease.Times,
+		Logger: c.deps.Logger, Renewed: c.renewed, Lead: c.lead, Follow: c.follow,
 		MayRelease: func() bool { return !errors.Is(context.Cause(ctx), leases.ErrBusy) },
 	}
 }
 
+func (c *candidate) guard() *fence.Guard { return &c.deps.State.Election }
+
 // renewed records a renewal of the lease that was sent at the given time. It returns false if the term is over, because
 // the renewal was too late.
-func (c *candidate) renewed(sent time.Time) bool { return !c.guard.Renew(sent, c.deadline) }
+func (c *candidate) renewed(sent time.Time) bool {
+	return !c.guard().Renew(sent, c.lease.Times.RenewDeadline)
+}
 
 // lead resumes the operator as the leader.
 func (c *candidate) lead() {
@@ -68,11 +64,11 @@ func (c *candidate) lead() {
 		return
 	}
 	c.leading = true
-	c.stats.Leads.Store(true)
-	c.stats.Elected.Add(1)
-	c.logger.Info("Elected: this replica handles the objects", observe.EventKey, observe.LogLeaderElected, "identity", c.identity)
+	c.deps.Leases.Leads.Store(true)
+	c.deps.Leases.Elected.Add(1)
+	c.deps.Logger.Info("Elected: this replica handles the objects", observe.EventKey, observe.LogLeaderElected, "identity", c.lease.Identity)
 	c.newTerm()
-	c.guard.Raise()
+	c.guard().Raise()
 	c.pauses.Remove(standby)
 }
 
@@ -81,8 +77,8 @@ func (c *candidate) lead() {
 func (c *candidate) follow(leader string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	late := c.leading && c.guard.Lapsed()
-	c.guard.Drop()
+	late := c.leading && c.guard().Lapsed()
+	c.guard().Drop()
 	reason := "standby: no replica leads yet"
 	if leader != "" {
 		reason = "standby: " + leader + " leads"
@@ -92,19 +88,19 @@ func (c *candidate) follow(leader string) {
 		return
 	}
 	if !c.leading {
-		c.logger.Info("Standing by: another replica handles the objects", observe.EventKey, observe.LogLeaderStandby, "leader", leader)
+		c.deps.Logger.Info("Standing by: another replica handles the objects", observe.EventKey, observe.LogLeaderStandby, "leader", leader)
 		return
 	}
 	c.leading = false
-	c.stats.Leads.Store(false)
-	c.stats.Lost.Add(1)
+	c.deps.Leases.Leads.Store(false)
+	c.deps.Leases.Lost.Add(1)
 	if late {
-		c.logger.Warn(fmt.Sprintf("The lease was not renewed within %s: the API server did not answer, or this process stood still. "+
-			"Nothing was begun or written since", c.deadline), observe.EventKey, observe.LogLeaderLost)
+		c.deps.Logger.Warn(fmt.Sprintf("The lease was not renewed within %s: the API server did not answer, or this process stood still. "+
+			"Nothing was begun or written since", c.lease.Times.RenewDeadline), observe.EventKey, observe.LogLeaderLost)
 	}
-	c.logger.Warn("The lease is lost: this replica stops handling the objects, and stands by", observe.EventKey, observe.LogLeaderLost, "leader", leader)
-	c.running.Stop(func(queue.Key, string) bool { return true }, 0, func(objects int) {
-		c.logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
+	c.deps.Logger.Warn("The lease is lost: this replica stops handling the objects, and stands by", observe.EventKey, observe.LogLeaderLost, "leader", leader)
+	c.deps.Running.Stop(func(queue.Key, string) bool { return true }, 0, func(objects int) {
+		c.deps.Logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
 			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
 	})
 }

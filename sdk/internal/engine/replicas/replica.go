@@ -71,7 +71,7 @@ func (r *Replica) TakePart(ctx context.Context) (p part, err error) {
 		}
 		c := newCandidate(d, r.Pauses, lease, r.Handover.Memories.NewTerm)
 		wg.Go(func() {
-			if err := d.Settings.Elector.Elect(ctx, c.election(ctx, lease, r.RestConfig())); err != nil {
+			if err := d.Settings.Elector.Elect(ctx, c.election(ctx, r.RestConfig())); err != nil {
 				r.Fail(fmt.Errorf("%w: %w", core.ErrElection, err))
 			}
 		})
