@@ -70,11 +70,8 @@ func (l *Logins) Close() { l.vault.Close() }
 func (l *Logins) RESTConfig() *rest.Config { return kube.Follow(l, l.vault.Peek()) }
 
 // Namespace returns the namespace of the credentials, for example the namespace of the pod. It is empty if they have
-// none.
-func (l *Logins) Namespace() string { return l.defaultNamespace() }
-
-// defaultNamespace returns the namespace of the credentials. It is empty if they have none, or for nil logins.
-func (l *Logins) defaultNamespace() string {
+// none, and for nil logins.
+func (l *Logins) Namespace() string {
 	if l == nil {
 		return ""
 	}

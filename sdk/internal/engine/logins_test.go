@@ -31,7 +31,7 @@ func TestLogins_UsedByPriority(t *testing.T) {
 	l := o.newLogins(t.Context(), func(error) {})
 	defer l.Close()
 	high, err := l.Current(t.Context())
-	if err != nil || high.Server() != "http://high" || l.defaultNamespace() != "two" {
+	if err != nil || high.Server() != "http://high" || l.Namespace() != "two" {
 		t.Fatal(high, err)
 	}
 	l.Invalidate(high)

@@ -322,7 +322,7 @@ func (o *operator) startPosting() {
 	d, settings := o.deps, o.deps.Settings.Posting
 	if !settings.Disabled {
 		o.poster = observe.NewPoster(observe.PosterOptions{
-			Client: d.Client, Namespace: o.logins.defaultNamespace(),
+			Client: d.Client, Namespace: o.logins.Namespace(),
 			Component: settings.Component, Instance: settings.Instance, NamePrefix: settings.NamePrefix,
 			Logger: d.Logger.With(observe.NameKey, "kopf.posting"),
 		})
@@ -414,8 +414,7 @@ func (o *operator) serve(ctx context.Context) error {
 	wg.Go(func() { o.admission.Withdraw(context.WithoutCancel(ctx)) })
 	defer o.admission.Stop()
 	defer wg.Wait()
-	var abandoned *queue.AbandonedError
-	if stopped := d.Queue.Stop(); errors.As(stopped, &abandoned) {
+	if abandoned, some := errors.AsType[*queue.AbandonedError](d.Queue.Stop()); some {
 		idle = false // other replicas must not take over the objects before the leases have expired
 		d.Logger.Warn("Some handlers ignore that the operator stops; abandoning them",
 			observe.EventKey, observe.LogShutdownAbandoned, "objects", len(abandoned.Keys))
@@ -426,7 +425,7 @@ func (o *operator) serve(ctx context.Context) error {
 // replica returns the operator as one of several replicas.
 func (o *operator) replica() *replicas.Replica {
 	return &replicas.Replica{
-		Deps: o.deps, Pauses: o.pauses, Fail: o.fail, DefaultNamespace: o.logins.defaultNamespace(),
+		Deps: o.deps, Pauses: o.pauses, Fail: o.fail, DefaultNamespace: o.logins.Namespace(),
 		Handover: &replicas.Handover{Deps: o.deps, Memories: &o.memories, Detached: o.detached, Streams: o.streams},
 		RestConfig: func() *rest.Config {
 			if o.logins == nil {

@@ -260,8 +260,8 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 
 // isStop reports whether a daemon or a timer returned because its context ended.
 func isStop(err error) bool {
-	var reason daemons.Reason
-	return errors.Is(err, context.Canceled) || errors.As(err, &reason)
+	_, stopped := errors.AsType[daemons.Reason](err)
+	return stopped || errors.Is(err, context.Canceled)
 }
 
 func (i *Invoker) emitEnded(a *Attempt, e observe.AttemptEnded) {

@@ -88,15 +88,20 @@ func Reference(object *object.Object) observe.ObjectReference {
 // Subject returns the subject of events about an object. A nil identity stands for an object that the operator does not
 // remember. If Posting.Loggers is set, the subject's logger also posts its lines as Kubernetes events.
 func (d *Deps) Subject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
-	s := &observe.Subject{
-		Identity: identity, Resource: res, Object: object, Reference: Reference(object),
-		Logger: d.ObjectLogger(res, object), Recorder: d.Recorder(res, object),
-		Secrets: d.Settings.Redaction.Of(res, object),
-	}
+	s := d.UnpostedSubject(identity, res, object)
 	if d.Settings.Posting.Loggers {
 		s.Logger = s.Recorder.Logger(s.Logger)
 	}
 	return s
+}
+
+// UnpostedSubject is [Deps.Subject] with a logger that posts no Kubernetes events.
+func (d *Deps) UnpostedSubject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
+	return &observe.Subject{
+		Identity: identity, Resource: res, Object: object, Reference: Reference(object),
+		Logger: d.ObjectLogger(res, object), Recorder: d.Recorder(res, object),
+		Secrets: d.Settings.Redaction.Of(res, object),
+	}
 }
 
 // DropLate logs that the operator drops an old version of a deleted object.

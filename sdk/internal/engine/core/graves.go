@@ -60,7 +60,7 @@ func (g *graves) IsLate(key queue.Key, event watch.Event, listed bool, complete 
 	if !buried {
 		return false
 	}
-	back := gone != 0 && versionNumber(event.Object) > gone || listed && (complete == 0 || complete >= gone)
+	back := gone != 0 && NumberOf(event.Object.ResourceVersion) > gone || listed && (complete == 0 || complete >= gone)
 	if back {
 		delete(g.gone, key)
 	}

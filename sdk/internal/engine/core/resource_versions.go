@@ -1,13 +1,6 @@
 package core
 
-import (
-	"strconv"
-
-	"github.com/kopf-dev/kopf/sdk/internal/object"
-)
-
-// versionNumber returns the resourceVersion of an object as a number; 0 if it is not a number.
-func versionNumber(obj *object.Object) uint64 { return NumberOf(obj.ResourceVersion) }
+import "strconv"
 
 // NumberOf returns a resourceVersion as a number; 0 if it is not a number.
 func NumberOf(resourceVersion string) uint64 {

@@ -123,10 +123,8 @@ func (r *retries) do(job RetryJob) {
 				observe.EventKey, observe.LogFailureRetried, "resource", job.Key.Resource, "uid", job.Key.Object, "error", err)
 			warned = true
 		}
-		select {
-		case <-r.ctx.Done():
+		if Sleep(r.ctx, retryBackoff) != nil {
 			return
-		case <-time.After(retryBackoff):
 		}
 	}
 }

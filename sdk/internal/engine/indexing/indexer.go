@@ -142,11 +142,7 @@ func (x *Indexer) Forget(ids []string) {
 	defer x.mu.Unlock()
 	for _, id := range ids {
 		delete(x.answers, id)
-		x.removeEntries(id, x.Resource.Indexes...)
-		if f := x.failures[id]; f != nil {
-			f.cancelRetry()
-			delete(x.failures, id)
-		}
+		x.remove(id)
 	}
 	x.emitChanged()
 }
@@ -163,11 +159,7 @@ func (x *Indexer) Handle(event watch.Event) {
 		return
 	}
 	if event.Type == watch.Deleted {
-		x.removeEntries(id, x.Resource.Indexes...)
-		if f := x.failures[id]; f != nil {
-			f.cancelRetry()
-			delete(x.failures, id)
-		}
+		x.remove(id)
 		x.memories.ForgetMemo(x.scope, id)
 	} else {
 		x.index(id, event, everyHandler)
@@ -191,7 +183,7 @@ func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 	}
 	var subject *observe.Subject
 	if len(selected) > 0 || decisions != nil {
-		subject = x.subject(identity, object)
+		subject = x.deps.UnpostedSubject(identity, res, object)
 	}
 	f := x.failures[id]
 	for _, h := range selected {
@@ -214,16 +206,6 @@ func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 	}
 	if f != nil {
 		x.scheduleRetry(id, f, event, selected)
-	}
-}
-
-// subject returns the subject of events about indexing an object. Its logger posts no Kubernetes events.
-func (x *Indexer) subject(identity *observe.Identity, obj *object.Object) *observe.Subject {
-	res := x.Resource.Resource
-	return &observe.Subject{
-		Identity: identity, Resource: res, Object: obj, Reference: core.Reference(obj),
-		Logger: x.deps.ObjectLogger(res, obj), Recorder: x.deps.Recorder(res, obj),
-		Secrets: x.deps.Settings.Redaction.Of(res, obj),
 	}
 }
 
@@ -340,6 +322,15 @@ func (x *Indexer) scheduleRetry(id string, f *failedObject, event watch.Event, s
 		}
 	})
 	f.timer = timer
+}
+
+// remove removes an object from all indices, and forgets its failures.
+func (x *Indexer) remove(id string) {
+	x.removeEntries(id, x.Resource.Indexes...)
+	if f := x.failures[id]; f != nil {
+		f.cancelRetry()
+		delete(x.failures, id)
+	}
 }
 
 // removeEntries removes the entries of an object from some indices.

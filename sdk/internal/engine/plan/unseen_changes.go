@@ -37,7 +37,11 @@ func (w *recorder) rememberHandled(final []string, allDone bool) {
 func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err error) {
 	cause, states := w.plan.Cause, w.record.Handled
 	raw, essence = w.situation.Object.Raw, cause.New
-	if states == nil || cause.Deleted || !states.DifferFrom(memory.HashEssence(essence)) {
+	if states == nil || cause.Deleted {
+		return raw, essence, nil
+	}
+	hash := memory.HashEssence(essence)
+	if !states.DifferFrom(hash) {
 		return raw, essence, nil
 	}
 	tree, err := states.First.Tree()
@@ -52,7 +56,7 @@ func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err e
 		return raw, essence, nil
 	}
 	for _, h := range w.situation.Served.Handlers.Selected(handlers.Changing, &update) {
-		if states.HasNotSeen(h.ID, memory.HashEssence(essence)) {
+		if states.HasNotSeen(h.ID, hash) {
 			w.record.Behind = true
 			return states.First.Raw, first, nil
 		}

@@ -100,12 +100,9 @@ func readReview(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 // reject responds to a request that is not a review, or that cannot be answered.
 func (r *Reviews) reject(w http.ResponseWriter, req *http.Request, err error) {
 	status := http.StatusBadRequest
-	var known *admission.InvalidError
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &known):
+	if known, ok := errors.AsType[*admission.InvalidError](err); ok {
 		status = known.Status
-	case errors.As(err, &tooLarge):
+	} else if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		status = http.StatusRequestEntityTooLarge
 	}
 	r.deps.Logger.Debug("Cannot answer a request to the webhooks: "+err.Error(),

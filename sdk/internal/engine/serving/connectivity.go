@@ -20,8 +20,7 @@ func emitIfLost(sink *observe.Sink, err error) {
 
 // innermost returns the root cause of an error, with the address of a network error.
 func innermost(err error) string {
-	var network *net.OpError
-	if errors.As(err, &network) && network.Addr != nil {
+	if network, ok := errors.AsType[*net.OpError](err); ok && network.Addr != nil {
 		return network.Addr.String() + ": " + innermost(network.Err)
 	}
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {

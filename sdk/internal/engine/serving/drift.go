@@ -98,10 +98,8 @@ func (d *driftCheck) check(ctx context.Context, res *resources.Resource) {
 		if err == nil && len(found) == 0 {
 			break
 		}
-		select {
-		case <-ctx.Done():
+		if core.Sleep(ctx, delay) != nil {
 			return
-		case <-time.After(delay):
 		}
 		before := err
 		if found, err = d.compare(ctx, res); before == nil && err == nil {
