@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,6 +88,7 @@ func (f form) try(s *server, changed string, c change, w way) {
 		s.t.Errorf("our entry has gained %v", added)
 	}
 	f.judge(s, after, c, w)
+	f.yield(s, path, after)
 	if c.taken == "" {
 		return
 	}
@@ -109,6 +111,34 @@ func (f form) judge(s *server, after entries, c change, w way) {
 		}
 		if want := w.taker; c.taken == "" && taker != "" || c.taken != "" && taker != want {
 			s.t.Errorf("%s is said to be taken by %q", d.Path, taker)
+		}
+	}
+}
+
+// yield applies the object without the fields that conflict. This neither conflicts nor gives up fields but the maps that got
+// empty.
+func (f form) yield(s *server, path string, after entries) {
+	s.t.Helper()
+	refused := s.apply(path, clone(f.object))
+	if refused.code != http.StatusConflict {
+		return
+	}
+	u := &unstructured.Unstructured{Object: f.object}
+	desired, err := children.Encode(u, u.GroupVersionKind())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	rest, err := children.Without(desired, refused.causes())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	got := s.apply(path, rest)
+	if got.code != http.StatusOK {
+		s.t.Fatalf("apply without %v: %d %v", refused.causes(), got.code, got.body)
+	}
+	for _, given := range lost(after.ours(s.t), entriesOf(s.t, got.body).ours(s.t)) {
+		if !slices.ContainsFunc(refused.causes(), func(cause string) bool { return strings.HasPrefix(cause, given+".") }) {
+			s.t.Errorf("without %v, our entry has lost %s", refused.causes(), given)
 		}
 	}
 }
