@@ -151,8 +151,6 @@ func (o *peeringObject) removeRecord(ctx context.Context) {
 	}
 }
 
-func (o *peeringObject) group() string { return o.resource.Group }
-
 // inspected returns the peering object for the inspector. The lock must be held.
 func (o *peeringObject) inspected(now time.Time) inspect.Peering {
 	told := inspect.Peering{

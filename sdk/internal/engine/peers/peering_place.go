@@ -11,12 +11,6 @@ const (
 	present
 )
 
-// meetingPoint is a peering object.
-type meetingPoint interface {
-	reconsider()
-	group() string // the API group
-}
-
 // peeringPlace holds the peering objects of a namespace or of the cluster, one in each API group of peering. Operators
 // see each other in every object that exists; one is enough. To avoid deadlocks, a goroutine locks an object before its
 // place.
@@ -24,18 +18,18 @@ type peeringPlace struct {
 	running *sync.WaitGroup // the goroutines of all peering objects
 
 	mu      sync.Mutex
-	objects map[meetingPoint]presence
+	objects map[*peeringObject]presence
 }
 
 // join adds an object with unknown presence.
-func (p *peeringPlace) join(o meetingPoint) {
+func (p *peeringPlace) join(o *peeringObject) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.objects[o] = presenceUnknown
 }
 
 // leave removes an object.
-func (p *peeringPlace) leave(o meetingPoint) {
+func (p *peeringPlace) leave(o *peeringObject) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.objects, o)
@@ -43,7 +37,7 @@ func (p *peeringPlace) leave(o meetingPoint) {
 }
 
 // found records whether an object exists. If that changes its presence, the other objects decide again.
-func (p *peeringPlace) found(o meetingPoint, now presence) {
+func (p *peeringPlace) found(o *peeringObject, now presence) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.objects[o] != now {
@@ -53,7 +47,7 @@ func (p *peeringPlace) found(o meetingPoint, now presence) {
 }
 
 // changed makes the other objects decide again, each under its own lock. The lock must be held.
-func (p *peeringPlace) changed(o meetingPoint) {
+func (p *peeringPlace) changed(o *peeringObject) {
 	for other := range p.objects {
 		if other != o {
 			p.running.Go(other.reconsider)
@@ -64,7 +58,7 @@ func (p *peeringPlace) changed(o meetingPoint) {
 // absence reports whether the presence of all other objects is known, and whether the operator must regard an absent
 // object as missing. An existing object makes all others dispensable. If all objects are absent, only the one in the
 // preferred API group is missing.
-func (p *peeringPlace) absence(o meetingPoint) (known, missing bool) {
+func (p *peeringPlace) absence(o *peeringObject) (known, missing bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	missing = true
@@ -73,7 +67,7 @@ func (p *peeringPlace) absence(o meetingPoint) (known, missing bool) {
 		case other == o:
 		case presence == presenceUnknown:
 			return false, false
-		case presence == present, other.group() < o.group():
+		case presence == present, other.resource.Group < o.resource.Group:
 			missing = false
 		}
 	}
@@ -81,11 +75,11 @@ func (p *peeringPlace) absence(o meetingPoint) (known, missing bool) {
 }
 
 // isPreferred reports whether an object is in the preferred API group.
-func (p *peeringPlace) isPreferred(o meetingPoint) bool {
+func (p *peeringPlace) isPreferred(o *peeringObject) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for other := range p.objects {
-		if other.group() < o.group() {
+		if other.resource.Group < o.resource.Group {
 			return false
 		}
 	}

@@ -135,7 +135,7 @@ func (p *Peerings) join(res *resources.Resource, scope resources.Scope) *peering
 	o.ctx, o.stop, o.verdict.dev, o.handOver = ctx, stop, p.dev, p.HandOver
 	o.place = p.places[scope.Namespace]
 	if o.place == nil {
-		o.place = &peeringPlace{running: &p.running, objects: map[meetingPoint]presence{}}
+		o.place = &peeringPlace{running: &p.running, objects: map[*peeringObject]presence{}}
 		p.places[scope.Namespace] = o.place
 	}
 	o.place.join(o)
