@@ -73,15 +73,21 @@ func NewGroup(ctx context.Context, host Host, settings Settings, object *object.
 	return &Group{host: host, settings: settings, ctx: context.WithoutCancel(ctx), live: object, lastChange: time.Now()}
 }
 
-// Retired returns the ids of the handlers that ended on their own and do not start again.
+// Retired returns the ids of the handlers that ended on their own and do not start again. A nil group has none.
 func (g *Group) Retired() map[string]struct{} {
+	if g == nil {
+		return nil
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.retired)
 }
 
-// Tasks returns the tasks that have not ended yet, in the order of their start.
+// Tasks returns the tasks that have not ended yet, in the order of their start. A nil group has none.
 func (g *Group) Tasks() []*Task {
+	if g == nil {
+		return nil
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.tasks)

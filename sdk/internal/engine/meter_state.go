@@ -22,11 +22,7 @@ func meterState(d *core.Deps, memories *memory.Memories, poster *observe.Poster)
 	}
 	for _, m := range memories.All() {
 		s.Objects++
-		group := m.Group.Load()
-		if group == nil {
-			continue
-		}
-		for _, task := range group.Tasks() {
+		for _, task := range m.Group.Load().Tasks() {
 			if task.Handler.Family == handlers.Daemon {
 				s.Daemons++
 			} else {

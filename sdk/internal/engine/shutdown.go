@@ -32,9 +32,7 @@ func stopAllDaemons(d *core.Deps, memories *memory.Memories, detached *memory.De
 	// The order matters, because daemons move from the memories to the detached groups.
 	var groups []*daemons.Group
 	for _, m := range memories.All() {
-		if group := m.Group.Load(); group != nil {
-			groups = append(groups, group)
-		}
+		groups = append(groups, m.Group.Load())
 	}
 	groups = append(groups, detached.Close()...)
 	var wg sync.WaitGroup

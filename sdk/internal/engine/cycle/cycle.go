@@ -73,7 +73,7 @@ func (c *cycle) look(ctx context.Context) (err error) {
 func (c *cycle) situation() *plan.Situation {
 	return &plan.Situation{
 		Served: c.served, Object: c.object, Event: c.event(), Finalizer: c.deps.Settings.Finalizer, Memo: c.memory.Memo,
-		Life: c.memory.Life, Retired: c.memory.Retired(), Requested: c.memory.Retry.Load(), Now: c.deps.Now(),
+		Life: c.memory.Life, Retired: c.memory.Group.Load().Retired(), Requested: c.memory.Retry.Load(), Now: c.deps.Now(),
 	}
 }
 

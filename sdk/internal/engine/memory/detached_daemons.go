@@ -25,7 +25,7 @@ type DetachedDaemons struct {
 // closes when all have ended or were abandoned; it is nil if none are running, or if the operator exits.
 func (d *DetachedDaemons) Stop(key queue.Key, m *Memory, reason daemons.Reason) (stopped <-chan struct{}) {
 	group := m.Group.Load()
-	if group == nil || len(group.Tasks()) == 0 {
+	if len(group.Tasks()) == 0 {
 		return nil
 	}
 	d.mu.Lock()
@@ -67,8 +67,7 @@ func (d *DetachedDaemons) EmitStopping(identity *observe.Identity, group *daemon
 func (d *DetachedDaemons) Running(key queue.Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	group := d.groups[key]
-	return group != nil && len(group.Tasks()) > 0
+	return len(d.groups[key].Tasks()) > 0
 }
 
 // Close returns the groups of all detached daemons. From then on, the caller waits for their end, and for the end of

@@ -106,14 +106,6 @@ func (f *flags) WarnOnce(kind string) bool {
 	return true
 }
 
-// Retired returns the ids of daemons and timers that ended on their own and do not start again.
-func (m *Memory) Retired() map[string]struct{} {
-	if group := m.Group.Load(); group != nil {
-		return group.Retired()
-	}
-	return nil
-}
-
 // TakeRetry ends a request that was carried out, and the requests before it. A nil request is ignored.
 func (m *Memory) TakeRetry(r *RetryRequest) {
 	if r != nil {
