@@ -42,17 +42,10 @@ type growth struct {
 
 // run measures every minute until the context ends.
 func (g *growth) run(ctx context.Context) {
-	ticker := time.NewTicker(growthInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			g.add(g.measure())
-			if g.ran++; g.ran == unusedAfter {
-				g.unused.Report(g.deps.Logger, unusedAfter*growthInterval)
-			}
+	for core.Sleep(ctx, growthInterval) == nil {
+		g.add(g.measure())
+		if g.ran++; g.ran == unusedAfter {
+			g.unused.Report(g.deps.Logger, unusedAfter*growthInterval)
 		}
 	}
 }

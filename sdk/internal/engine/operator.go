@@ -227,34 +227,32 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	wg.Go(func() { o.growth().run(watching) })
+	growth := &growth{deps: o.deps, unused: o.unused, measure: func() usage { return measureUsage(&o.memories) }}
+	wg.Go(func() { growth.run(watching) })
 	return o.serve(ctx)
-}
-
-// growth returns the monitor of the process's resource usage.
-func (o *operator) growth() *growth {
-	return &growth{deps: o.deps, unused: o.unused, measure: func() usage { return measureUsage(&o.memories) }}
 }
 
 // serveEndpoints serves the endpoints of the settings until stop is called.
 func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
 	settings := o.deps.Settings
 	health := newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe), o.unready)
 	all := endpoints{}
 	if err := all.add(settings.Liveness, health); err != nil {
-		cancel()
 		return nil, fmt.Errorf("liveness: %w", err)
 	}
 	if settings.Meter != nil {
 		if err := all.add(settings.Meter.Endpoint()); err != nil {
-			cancel()
 			return nil, fmt.Errorf("metrics: %w", err)
 		}
 	}
 	stopServing, err := all.serve(ctx, o.deps.Logger)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
 	return func() {

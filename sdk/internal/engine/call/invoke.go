@@ -200,12 +200,10 @@ func invokeUntilAbandoned(ctx context.Context, call *handlers.Call, grace time.D
 		return e.result, e.err
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case e := <-ended:
 		return e.result, e.err
-	case <-timer.C:
+	case <-time.After(grace):
 		return nil, handlers.AsPermanent(fmt.Errorf("%s %w", call.Handler, errAbandoned))
 	}
 }

@@ -18,11 +18,9 @@ func (c *UserCalls) Wait(timeout time.Duration, abandoned func()) {
 		defer close(done)
 		c.running.Wait()
 	}()
-	timer := time.NewTimer(max(0, timeout))
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(timeout):
 		abandoned()
 	}
 }

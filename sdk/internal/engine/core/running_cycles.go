@@ -72,12 +72,11 @@ func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, g
 
 // stillRunning waits up to the limit, and returns the cycles that have not ended.
 func stillRunning(all []*runningCycle, limit time.Duration) (left []*runningCycle) {
-	timer := time.NewTimer(max(0, limit))
-	defer timer.Stop()
+	over := time.After(limit)
 	for i, c := range all {
 		select {
 		case <-c.ended:
-		case <-timer.C:
+		case <-over:
 			for _, c := range all[i:] {
 				select {
 				case <-c.ended:

@@ -21,12 +21,10 @@ func (s Wakeup) Raise() {
 
 // Sleep waits for a duration. It returns the context's error if the context ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	}
 }

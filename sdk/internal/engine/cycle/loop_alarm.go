@@ -81,14 +81,10 @@ func (c *cycle) changedFields() []string {
 
 // isServerField reports whether the API server changes a field with each write.
 func isServerField(p object.Path) bool {
-	if len(p) != 2 && (len(p) < 2 || p[1] != "managedFields") || p[0] != "metadata" {
+	if len(p) < 2 || p[0] != "metadata" {
 		return false
 	}
-	switch p[1] {
-	case "resourceVersion", "generation", "managedFields":
-		return true
-	}
-	return false
+	return p[1] == "managedFields" || len(p) == 2 && (p[1] == "resourceVersion" || p[1] == "generation")
 }
 
 // touches reports whether a merge patch changes a field, or a part of it.

@@ -212,14 +212,12 @@ func (i *Intents) startOver(ctx context.Context, ref inspect.Ref) (reason string
 	if !queued {
 		return "the operator is stopping"
 	}
-	patience := time.NewTimer(startOverPatience)
-	defer patience.Stop()
 	select {
 	case reason := <-done:
 		return reason
 	case <-ctx.Done():
 		return "the operator is stopping"
-	case <-patience.C:
+	case <-time.After(startOverPatience):
 		late.Store(true)
 	}
 	select {
@@ -279,11 +277,9 @@ func (i *Intents) RetryFailed(ctx context.Context, job core.RetryJob) error {
 	}
 	known.RetryNow(request)
 	i.Deps.Queue.Again(job.Key.Resource, watch.Event{Type: watch.Modified, Object: object})
-	patience := time.NewTimer(retryPatience)
-	defer patience.Stop()
 	select {
 	case <-request.Taken:
-	case <-patience.C:
+	case <-time.After(retryPatience):
 	case <-ctx.Done():
 	}
 	return nil

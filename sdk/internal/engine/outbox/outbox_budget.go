@@ -124,13 +124,7 @@ func annotationsSize(object map[string]any, p *patch.Patch) (size int) {
 	return size
 }
 
-func sizeOf(annotations map[string]any, key string) int {
-	value, ok := annotations[key]
-	if !ok {
-		return 0
-	}
-	return len(key) + textLen(value)
-}
+func sizeOf(annotations map[string]any, key string) int { return len(key) + textLen(annotations[key]) }
 
 func textLen(value any) int {
 	s, _ := value.(string)

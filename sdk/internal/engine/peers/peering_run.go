@@ -56,14 +56,11 @@ func (o *peeringObject) keepAlive(ctx context.Context) {
 		if written {
 			next, delay = keepAlive(o.settings.Lifetime, rand.IntN(6)), peeringRetry
 		}
-		timer := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case <-o.work:
-			timer.Stop()
-		case <-timer.C:
+		case <-time.After(next):
 		}
 		o.clean(ctx)
 		if written = o.renew(ctx); !written {
