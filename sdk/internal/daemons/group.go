@@ -12,18 +12,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Host has the operator's methods that a group calls. It must be safe for concurrent use.
+// Host has the methods of the operator that a group calls. It must be safe for concurrent use.
 type Host interface {
-	// MayStart reports whether tasks may start. It is called right before each start with the group
-	// locked: after it returned false, [Group.Tasks] returns all tasks that there will be.
+	// MayStart reports whether tasks may start. It is called right before each start, with the group locked. After it
+	// returned false, [Group.Tasks] returns the final list of tasks.
 	MayStart() bool
 
-	// Enter returns the context of an attempt and of its delivery, which belong to the present term of the operator.
+	// Enter returns the context of an attempt and of its delivery. The context is bound to the current term of the operator.
 	Enter(ctx context.Context) context.Context
 
-	// Attempt calls the handler of a task once. The retries are the attempts before this one, and
-	// started is the time of the first of them, since the last success. It returns false if the handler may not be
-	// called now.
+	// Attempt calls the handler of a task once. The argument retries is the number of earlier attempts since the last
+	// success, and started is the time of the first of these attempts. It returns false if the handler may not be called
+	// now.
 	Attempt(ctx context.Context, task *Task, retries int, started time.Time) (out handlers.Outcome, counts bool)
 
 	// Deliver sends the patch of the task, and the result of the attempt. It logs failures; the task
@@ -42,8 +42,8 @@ type Settings struct {
 	Polling     time.Duration // interval between checks of a task that was asked to stop
 	InstantExit time.Duration // time to block for tasks that stop at once
 
-	// Cause returns the cause of the cancellation of a task's context. If it is nil, the cause is
-	// the reason itself.
+	// Cause converts the reason of a stop to the cause of the context's cancellation. If Cause is nil, the cause is the
+	// reason itself.
 	Cause func(Reason) error
 }
 
@@ -57,18 +57,17 @@ type Group struct {
 
 	mu         sync.Mutex
 	tasks      []*Task              // running tasks, in order of their start
-	retired    map[string]struct{}  // handlers that ended on their own: they do not start again
+	retired    map[string]struct{}  // handlers that ended on their own and do not start again
 	failed     map[string]struct{}  // retired handlers that failed permanently
 	initialDue map[string]time.Time // end of the initial delay, by handler id
 	live       *object.Object
-	wrote      string        // resourceVersion of a patch by a task, until it is seen; else empty
+	wrote      string        // resourceVersion of a task's patch, until the event of this version arrives; otherwise empty
 	newer      chan struct{} // closed when there is a newer version; nil if no goroutine waits for it
 	essence    uint64        // hash of the essence that idle timers know; zero if no timer waits for changes
 	lastChange time.Time     // time of the last change of the object's essence
 }
 
-// NewGroup returns the group of an object. Its tasks get the values of the context, but do not end
-// with it.
+// NewGroup returns the group of an object. Its tasks get the values of the context, but do not end with the context.
 func NewGroup(ctx context.Context, host Host, settings Settings, object *object.Object) *Group {
 	return &Group{host: host, settings: settings, ctx: context.WithoutCancel(ctx), live: object, lastChange: time.Now()}
 }
@@ -120,8 +119,8 @@ func (g *Group) add(h *handlers.Handler) (*Task, time.Duration) {
 	return t, g.initialDelay(h)
 }
 
-// initialDelay returns the remaining initial delay of a handler. The delay applies once for each object, and not when
-// a task starts again because the object matches again.
+// initialDelay returns the remaining initial delay of a handler. The delay applies once for each object. It does not apply
+// again if a task restarts because the object matches again.
 func (g *Group) initialDelay(h *handlers.Handler) time.Duration {
 	if h.InitialDelay == nil {
 		return 0

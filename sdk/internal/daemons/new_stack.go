@@ -6,9 +6,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// OnNewStack calls a function in a new goroutine, and waits for it. A stack grows with deep calls, such as the
-// decoding of an object, and hardly ever shrinks, so a daemon's own stack would keep the memory for as long as the
-// daemon runs. A panic is returned as an error.
+// OnNewStack calls a function in a new goroutine, and waits for it. Deep calls, such as the decoding of an object, grow the
+// stack, and stacks rarely shrink, so a daemon's own stack would keep the memory for as long as the daemon runs. OnNewStack
+// returns a panic as an error.
 func OnNewStack(f func() error) error {
 	ended := make(chan error, 1)
 	go func() {

@@ -7,11 +7,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// A task takes one step after the other: a step calls the handler, or finds that it is not time to.
-// A step has a goroutine; the wait between two steps has none.
+// A task takes one step after another. A step calls the handler, or finds that the handler is not due yet. A step has a
+// goroutine; the wait between two steps has none.
 
-// progress is how far the handler is since its last success. It is not stored: the next operator
-// starts anew.
+// progress counts the attempts of the handler since its last success. It is not stored, so it starts from zero when the
+// operator restarts.
 type progress struct {
 	begun   bool // the handler was called at least once
 	retries int
@@ -29,7 +29,7 @@ func (t *Task) begin(delay time.Duration) {
 func (t *Task) run() {
 	var next wait
 	goesOn := false
-	defer func() { // even if the handler ended the goroutine
+	defer func() { // deferred, because the handler may end the goroutine
 		if !goesOn || !t.await(next) {
 			t.end()
 		}
@@ -39,8 +39,7 @@ func (t *Task) run() {
 	}
 }
 
-// step calls the handler if it is time to, and returns what to wait for next. It returns false if the
-// task is done.
+// step calls the handler if it is due, and returns the next wait. It returns false if the task is done.
 func (t *Task) step() (next wait, goesOn bool) {
 	if left := t.untilIdle(); left > 0 {
 		return wait{delay: left}, true
@@ -61,7 +60,7 @@ func (t *Task) step() (next wait, goesOn bool) {
 	return t.untilNextTick(began)
 }
 
-// notNowDelay is how long a task waits whose handler may not be called now.
+// notNowDelay is how long a task waits if its handler may not be called now.
 const notNowDelay = time.Second
 
 // attempt calls the handler once, and delivers its patch and result. It returns false if the handler may not be
@@ -81,13 +80,13 @@ func (t *Task) attempt() (out handlers.Outcome, counts bool) {
 	}
 	t.progress.retries++
 	t.mu.Lock()
-	t.retryRequested = false // the request was for the attempt that is over
+	t.retryRequested = false // the request applied to the attempt that has just ended
 	t.mu.Unlock()
 	t.group.host.Deliver(ctx, t, out)
 	return out, true
 }
 
-// cancelWith sets how to cancel the present attempt; nil at its end.
+// cancelWith sets the function that cancels the current attempt; nil at its end.
 func (t *Task) cancelWith(cancel context.CancelCauseFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,8 +96,8 @@ func (t *Task) cancelWith(cancel context.CancelCauseFunc) {
 	t.cancel = cancel
 }
 
-// cancelOnce cancels the context of the handler with the reason of the stop. It reports whether the
-// context was not cancelled before.
+// cancelOnce cancels the context of the handler with the reason of the stop. It returns false if the context was already
+// cancelled.
 func (t *Task) cancelOnce() bool {
 	if !t.stopper.reach(cancelled) {
 		return false

@@ -9,14 +9,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// Stop asks all tasks to stop. It returns the delays after which to check those that take their time;
-// none if all have ended or were abandoned. An abandoned task does not start again before it has
-// ended: there is never more than one task of a handler.
+// Stop asks all tasks to stop. It returns the delays after which to check the tasks that are still stopping; none if all
+// have ended or were abandoned. An abandoned task does not start again before it has ended, so a handler never has more
+// than one task.
 func (g *Group) Stop(reason Reason) []time.Duration { return g.stop(g.Tasks(), reason) }
 
-// StopMismatched stops the tasks of all handlers but these, which match the object. It returns the
-// delays after which to check the tasks that are stopping. A task of these handlers that was asked to
-// stop before and is still stopping must be started again when it has ended.
+// StopMismatched stops the tasks of all handlers except the given handlers, which match the object. It returns the delays
+// after which to check the tasks that are stopping. If a task of the given handlers is still stopping because of an earlier
+// request, the caller must start it again when it has ended.
 func (g *Group) StopMismatched(matching []*handlers.Handler) []time.Duration {
 	var others, ending []*Task
 	for _, t := range g.Tasks() {
@@ -61,7 +61,7 @@ func (g *Group) sleep(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// stop asks tasks to stop, and escalates for those that do not end at once.
+// stop asks tasks to stop, and escalates for tasks that do not end at once.
 func (g *Group) stop(tasks []*Task, reason Reason) []time.Duration {
 	now := time.Now()
 	fresh := false
@@ -172,5 +172,5 @@ func (t *Task) gracePeriod() gracePeriod {
 	return p
 }
 
-// rarePolling is how often a task is checked whose polling is disabled. Its end is noticed anyway.
+// rarePolling is the polling interval of tasks with disabled polling. Their end is noticed without polling.
 const rarePolling = 24 * time.Hour

@@ -37,7 +37,7 @@ func (r Reason) Error() string {
 	return "stopped: " + strings.Join(names, ", ")
 }
 
-// AsStopped returns an error with the text and the chain of another one that is due to the reason.
+// AsStopped returns an error with the message and the chain of the given error that also wraps the reason of the stop.
 func AsStopped(err error, reason Reason) error { return &stoppedError{err, reason} }
 
 type stoppedError struct {
@@ -47,22 +47,22 @@ type stoppedError struct {
 
 func (e *stoppedError) Unwrap() []error { return []error{e.error, e.reason} }
 
-// stopper asks a task to stop, and remembers since when and how urgently.
+// stopper asks a task to stop. It keeps the time of the request and the stage of the stop.
 type stopper struct {
 	mu     sync.Mutex
 	reason Reason
 	since  time.Time
 	stage  stage
-	first  chan struct{} // closed by the first reason; nil if no goroutine waits for it
+	first  chan struct{} // closed by the first reason; nil if no goroutine waits for a reason
 }
 
-// stage is how urgently a task was asked to stop.
+// stage is the stage of a task's stop.
 type stage int
 
 const (
-	asked     stage = iota // its stopper is set
-	signalled              // the request was logged
-	cancelled              // its context is cancelled
+	asked     stage = iota // the stopper has a reason
+	signalled              // the stop was logged
+	cancelled              // the context of the task is cancelled
 	abandoned              // the operator stopped waiting for the task
 )
 

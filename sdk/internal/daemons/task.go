@@ -20,11 +20,11 @@ type Task struct {
 	stopper stopper
 	done    chan struct{} // closed when the task has ended
 
-	progress progress // used by the present step only
-	failed   bool     // permanently; set by the last step
+	progress progress // only used by the current step
+	failed   bool     // the handler failed permanently; set by the last step
 
 	mu             sync.Mutex
-	cancel         context.CancelCauseFunc // cancels the present attempt; nil if there is none
+	cancel         context.CancelCauseFunc // cancels the current attempt; nil if there is none
 	timer          *time.Timer             // timer of the next step; nil during a step
 	waits          wait                    // the wait that the timer ends
 	retryRequested bool                    // the handler must be retried at once if it fails
@@ -46,7 +46,7 @@ func (t *Task) Views() *Views { return &t.group.views }
 // Newer returns a channel that closes when there is a newer version of the object.
 func (t *Task) Newer() <-chan struct{} { return t.group.Newer() }
 
-// Wrote notes a version of the object that the task's patch made.
+// Wrote records the version of the object that the task's patch made.
 func (t *Task) Wrote(object *object.Object) { t.group.Wrote(object) }
 
 // Stopping returns a channel that closes when the task is asked to stop.
@@ -55,7 +55,7 @@ func (t *Task) Stopping() <-chan struct{} { return t.stopper.stopping() }
 // Reason returns why the task was asked to stop; 0 if it was not.
 func (t *Task) Reason() Reason { return t.stopper.why() }
 
-// Sleep blocks for a while. It returns false as soon as the task is asked to stop.
+// Sleep blocks for the duration. It returns false as soon as the task is asked to stop.
 func (t *Task) Sleep(d time.Duration) bool {
 	stopping := t.Stopping()
 	if t.stopped() {

@@ -8,9 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Views are the typed views of one version of an object. They are shared by its tasks, and kept only
-// while in use, since they can be decoded again. The zero value is ready to use. It is safe for
-// concurrent use.
+// Views are the typed views of one version of an object. The tasks of the object share a view. A view is only kept while it
+// is in use, because it can be decoded again. The zero value is ready to use. Views are safe for concurrent use.
 type Views struct {
 	mu   sync.Mutex
 	of   weak.Pointer[object.Object]
@@ -23,15 +22,15 @@ func View[V any](v *Views, version *object.Object, decode func(*object.Object) (
 	if view := share[V](v, version, nil); view != nil {
 		return view, nil
 	}
-	view, err := decode(version) // without the lock: it may call View for other types
+	view, err := decode(version) // without the lock, because decode may call View for other types
 	if err != nil {
 		return view, err
 	}
 	return share(v, version, view), nil
 }
 
-// share returns the view of the version that is in use. If there is none, the given one is in use from
-// now on, unless it is nil.
+// share returns the view of the version that is in use. If there is none, the given view is in use from then on, unless it
+// is nil.
 func share[V any](v *Views, version *object.Object, view *V) *V {
 	v.mu.Lock()
 	defer v.mu.Unlock()

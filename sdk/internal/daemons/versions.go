@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Update shows the tasks the version of the object that was seen last. If its essence has another hash than before, idle timers
-// start to wait again. A hash of zero stands for an essence that no timer waits for.
+// Update passes the last seen version of the object to the tasks. If the hash of the essence changed, idle timers start to
+// wait again. A hash of zero means that no timer waits for changes of the essence.
 func (g *Group) Update(obj *object.Object, essence uint64) {
 	g.mu.Lock()
 	changed := g.essence != 0 && essence != 0 && g.essence != essence
@@ -17,7 +17,7 @@ func (g *Group) Update(obj *object.Object, essence uint64) {
 	if changed {
 		g.lastChange = time.Now()
 	}
-	if g.wrote == "" || !object.Older(obj.ResourceVersion, g.wrote) { // else Wrote was newer
+	if g.wrote == "" || !object.Older(obj.ResourceVersion, g.wrote) { // otherwise, the version of Wrote is newer
 		g.wrote = ""
 		g.show(obj)
 	}
@@ -30,7 +30,7 @@ func (g *Group) Update(obj *object.Object, essence uint64) {
 	}
 }
 
-// Wrote shows the tasks a version that the patch of one of them made, before its event arrives.
+// Wrote passes a version that a task's patch made to all tasks, before the event of the version arrives.
 func (g *Group) Wrote(obj *object.Object) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wait describes the pause of a task before its next step.
+// wait describes the wait of a task for its next step.
 type wait struct {
 	delay  time.Duration
 	since  time.Time  // start of the wait; changes after this time end it
@@ -24,11 +24,11 @@ const (
 // noDelayEnds is the delay of tasks that only wait to be woken.
 const noDelayEnds = time.Duration(math.MaxInt64)
 
-// await schedules the next step. It returns false if the task was asked to stop meanwhile.
+// await schedules the next step. It returns false if the task was asked to stop during the current step.
 func (t *Task) await(w wait) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.stopped() { // a later request finds the timer
+	if t.stopped() { // a request after this check stops the timer
 		return false
 	}
 	if w.wakeOn == wakeOnRetryNow && t.retryRequested {
@@ -49,13 +49,13 @@ func (t *Task) await(w wait) bool {
 		t.run()
 	})
 	if w.wakeOn == wakeOnChange && t.group.idleSince().After(w.since) {
-		t.proceed() // it changed while the step was being scheduled
+		t.proceed() // the object changed while the step was being scheduled
 	}
 	return true
 }
 
-// Due returns when the task takes its next step, as far as is known now. It returns false while the
-// task takes a step, or waits for a change of the object.
+// Due returns the time of the task's next step. It returns false during a step, and if the task waits for a change of the
+// object.
 func (t *Task) Due() (due time.Time, waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,8 +73,8 @@ func (t *Task) proceed() {
 	}
 }
 
-// endWait ends the wait of the task. It returns false if there is none or if it is just over.
-// Otherwise the caller must take the next step. The lock must be held.
+// endWait ends the wait of the task; then the caller must take the next step. It returns false if the task does not wait or
+// its wait has just ended. The lock must be held.
 func (t *Task) endWait() bool {
 	if t.timer == nil || !t.timer.Stop() {
 		return false
@@ -92,7 +92,8 @@ func (t *Task) wake(reason wakeReason) {
 	}
 }
 
-// retryNow retries the handler of a task at once if it failed, or is just failing.
+// retryNow retries the handler of a task at once if it failed. If the handler is running and fails, it is retried at once,
+// too.
 func (t *Task) retryNow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

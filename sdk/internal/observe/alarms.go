@@ -20,10 +20,10 @@ type AlarmChanged struct {
 // Kind implements [Event].
 func (AlarmChanged) Kind() Kind { return KindAlarmChanged }
 
-// maxAlarms limits the alarms that are shown.
+// maxAlarms limits the number of published alarms.
 const maxAlarms = 100
 
-// withAlarm returns alarms with a changed one. It does not modify them, since readers have them.
+// withAlarm returns a copy of alarms with a changed alarm. It does not modify the given alarms, because readers have them.
 func withAlarm(alarms []inspect.Alarm, e AlarmChanged) []inspect.Alarm {
 	alarms = slices.Clone(alarms)
 	i := slices.IndexFunc(alarms, func(a inspect.Alarm) bool { return sameAlarm(&a, &e.Alarm) })
@@ -41,7 +41,7 @@ func withAlarm(alarms []inspect.Alarm, e AlarmChanged) []inspect.Alarm {
 	return alarms
 }
 
-// sameAlarm reports whether two alarms are about the same, whatever their numbers.
+// sameAlarm reports whether two alarms have the same kind and subject. Their numbers can differ.
 func sameAlarm(a, b *inspect.Alarm) bool {
 	sameObject := a.Object == b.Object || a.Object != nil && b.Object != nil && *a.Object == *b.Object
 	return a.Kind == b.Kind && sameObject && a.Verb == b.Verb && a.Resource == b.Resource && a.Namespace == b.Namespace

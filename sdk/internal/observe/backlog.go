@@ -2,8 +2,8 @@ package observe
 
 import "sync"
 
-// Backlog is a subscriber that keeps events for a later subscriber: the metrics may be configured by startup handlers
-// only.
+// Backlog is a subscriber that keeps events for a later subscriber. The metrics need it, because startup handlers can
+// configure them.
 type Backlog struct {
 	kinds []Kind
 
@@ -13,7 +13,7 @@ type Backlog struct {
 	events []Event
 }
 
-// NewBacklog returns a backlog of the events of some kinds.
+// NewBacklog returns a backlog for events of the given kinds.
 func NewBacklog(kinds ...Kind) *Backlog { return &Backlog{kinds: kinds} }
 
 // Kinds implements [Subscriber].
@@ -27,12 +27,12 @@ func (b *Backlog) Receive(event Event) {
 	case !b.closed:
 		b.events = append(b.events, event)
 	case b.to != nil:
-		b.to.Receive(event) // the event was on its way during the handover
+		b.to.Receive(event) // the sink chose the backlog before the handover
 	}
 }
 
-// HandOver passes the kept events on to a subscriber, which takes the place of the backlog in the
-// sink. If it is nil, they are dropped.
+// HandOver passes the kept events on to a subscriber, which replaces the backlog in the sink. If the subscriber is nil, the
+// events are dropped.
 func (b *Backlog) HandOver(sink *Sink, to Subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

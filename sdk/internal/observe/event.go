@@ -54,9 +54,9 @@ const (
 	kindCount // is the number of kinds
 )
 
-// Identity identifies an object for as long as the operator remembers the object: the engine makes it together with
-// its memory of the object. Subscribers key their own state of the object by the pointer until [ObjectForgotten]. If
-// the object returns afterwards, it has a new identity.
+// Identity identifies an object for as long as the operator remembers the object. The engine creates it together with its
+// memory of the object. Subscribers use the pointer as the key of their state of the object until [ObjectForgotten]. If the
+// object returns afterwards, it has a new identity.
 type Identity struct {
 	forgotten atomic.Bool // [ObjectForgotten] was emitted; subscribers must drop later events
 }
@@ -66,11 +66,11 @@ type Identity struct {
 type Subject struct {
 	Identity  *Identity // nil if the operator does not remember the object
 	Resource  *resources.Resource
-	Object    *object.Object // the version that is handled; nil in attempts of daemons and timers
+	Object    *object.Object // handled version of the object; nil in attempts of daemons and timers
 	Reference ObjectReference
 	Logger    *slog.Logger // logger for lines about the object; never nil
-	Recorder  *Recorder    // recorder of Kubernetes events about the object; nil if none are posted
+	Recorder  *Recorder    // recorder of Kubernetes events about the object; nil if the operator posts none
 
-	// Secrets hide values of the object, of its last-handled state, and of texts about it; nil if it has none.
+	// Secrets hide values of the object, of its last-handled state, and in texts about it; nil if there are none to hide.
 	Secrets *redact.Secrets
 }

@@ -11,18 +11,18 @@ import (
 
 // WebhooksChanged reports the address of the admission handlers, and the state of their webhooks in the cluster.
 type WebhooksChanged struct {
-	Client  admission.ClientConfig // empty until it is announced
+	Client  admission.ClientConfig // address of the webhook server; empty until the server announced it
 	Managed string                 // suffix of the names; empty if the operator manages no configurations
-	Session string                 // id of the development session, or empty
+	Session string                 // id of the development session; empty outside of one
 
 	Webhooks []admission.Webhook // webhooks of all handlers, in order of registration
 	States   map[handlers.Family]WebhookState
 }
 
-// WebhookState is whether the webhooks of a family are in the cluster.
+// WebhookState is the state of a family's webhooks in the cluster.
 type WebhookState struct {
 	State inspect.WebhookState
-	Err   error // reason why they are not installed
+	Err   error // reason why the webhooks are not installed; nil if they are
 }
 
 // ReviewEnded reports that a review was answered.

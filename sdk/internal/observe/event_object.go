@@ -19,8 +19,8 @@ type Planned struct {
 	Subject *Subject
 	At      time.Time
 
-	Paused bool   // an annotation of the object pauses its handling: nothing is done
-	Reason string // the value of that annotation
+	Paused bool   // an annotation of the object pauses its handling
+	Reason string // value of the pausing annotation
 
 	Cause      *handlers.Cause // nil if no handler needs one
 	Handlers   *handlers.Set   // all handlers of the resource
@@ -31,49 +31,48 @@ type Planned struct {
 	// Orphans are the records on the object whose handlers do not exist. They are only read with Changing.
 	Orphans []state.Orphan
 
-	// Failures are the permanent failures that are recorded on the object. Again are the ids of the
-	// handlers that are called again after such failures, others are not; nil if it is an ordinary cause.
+	// Failures are the permanent failures that are recorded on the object. Again has the ids of the failed handlers that
+	// are retried; nil if the cause is not a retry of failures.
 	Failures []state.Failure
 	Again    []string
 
-	// Begun means that the cause is handled now, and not only after another version of the object. Selected are
-	// its handlers; none if its reason has no handlers.
+	// Begun means that the cause is handled in this cycle, instead of after a newer version of the object. Selected are the
+	// handlers of the cause; empty if its reason has no handlers.
 	Begun    bool
 	Selected []*handlers.Handler
 
-	// Superseded counts the handlers of earlier causes that were not done, by the reasons of these causes.
+	// Superseded counts the unfinished handlers of earlier causes, by the reasons of these causes.
 	Superseded map[string]state.Counts
 }
 
 // Background gives access to the daemons and timers of an object. It is safe for concurrent use.
 type Background interface {
-	// Task returns the state of the daemon or timer of a handler, and false if it does not run.
+	// Task returns the state of the daemon or timer of a handler; false if it does not run.
 	Task(handlerID string) (Task, bool)
 
-	// Retired reports whether the daemon or timer of a handler ended on its own: it is not
-	// started again.
+	// Retired reports whether the daemon or timer of a handler ended on its own, so it does not start again.
 	Retired(handlerID string) bool
 }
 
-// Task is the state of a daemon or timer that runs.
+// Task is the state of a running daemon or timer.
 type Task struct {
-	Stopping bool      // it was asked to stop
+	Stopping bool      // the task was asked to stop
 	Due      time.Time // time of the next call; zero if unknown
-	Waiting  bool      // its handler is not running
+	Waiting  bool      // the handler is not running at the moment
 }
 
-// MarkBroken reports stored state of the operator on an object that cannot be read, once for each text. The
-// object is handled as one without it, and the operator's next patch sets it aside.
+// MarkBroken reports an unreadable record of the operator on an object, once for each value. The object is handled as if it
+// had no such record, and the operator's next patch moves the record to a separate annotation.
 type MarkBroken struct {
 	Subject *Subject
 	Mark    *state.BrokenMark
 }
 
-// AttemptStarted reports that a handler is about to be called, or to be found out of attempts.
+// AttemptStarted reports that a handler is about to be called, or that its limits prevent the call.
 type AttemptStarted struct {
 	Subject *Subject
 	Handler *handlers.Handler
-	Retries int       // attempts before this one
+	Retries int       // number of earlier attempts
 	Started time.Time // start of the first attempt
 
 	// Exhausted means that the limits of the handler prevent the call; [AttemptEnded] follows.
@@ -89,10 +88,10 @@ type AttemptEnded struct {
 	Began   time.Time     // start of this attempt
 	Took    time.Duration // zero with Exhausted
 
-	// Exhausted means that the handler was not called, since its limits were reached before.
+	// Exhausted means that the handler was not called, because its limits were already reached.
 	Exhausted bool
 
-	// Cancelled means that a daemon or timer returned because it was asked to.
+	// Cancelled means that a daemon or timer returned because it was asked to stop.
 	Cancelled bool
 
 	Outcome handlers.Outcome
@@ -100,11 +99,12 @@ type AttemptEnded struct {
 	Line    handlers.LogLine // log line for people
 }
 
-// Recorded reports how far the handlers of a cause are after some of them were called. The requests that write it follow.
+// Recorded reports the new progress of a cause's handlers after some handlers were called. The requests that write the
+// progress follow.
 type Recorded struct {
 	Subject  *Subject
 	Cause    *handlers.Cause
-	Parent   string // the id of the handler whose sub-handlers these are; empty for top-level handlers
+	Parent   string // id of the parent of sub-handlers; empty for top-level handlers
 	Progress state.Progress
 }
 
@@ -116,46 +116,46 @@ type PatchPending struct {
 	Since       time.Time // start of the request; zero after its end
 }
 
-// Sent reports that the API server has not accepted the changes of a cycle, which are kept in memory until it
-// does, and later that they are written.
+// Sent reports that the API server did not accept the changes of a cycle, which the operator keeps in memory, and later that
+// the changes are written.
 type Sent struct {
 	Subject  *Subject
-	Handlers []string // ids of the handlers that are done, or were attempted; may be empty
+	Handlers []string // ids of the handlers that are done or were attempted; may be empty
 	Since    time.Time
 	At       time.Time
-	Again    bool  // it failed before
+	Again    bool  // an earlier request with the changes failed
 	Err      error // nil if the changes are written
 }
 
-// Ended reports that the worker is done with a version of the object, or failed. With an error, the logger of its
-// subject must not post Kubernetes events.
+// Ended reports that a cycle has ended: the worker is done with a version of the object, or failed. With an error, the
+// logger of the subject must not post Kubernetes events.
 type Ended struct {
 	Subject *Subject
 	At      time.Time
 
-	Finished  bool          // all handlers of the cause are done, and that is recorded
-	Deleted   bool          // it was the last version
-	Recovered bool          // it succeeded after failures
-	Skipped   bool          // the operator's own patch has made the version, and left nothing to do for it
-	Err       error         // error of the request; nil if it succeeded
-	RetryIn   time.Duration // delay before the next try; zero after success, and after the last version
+	Finished  bool          // all handlers of the cause are done, and their outcomes are recorded
+	Deleted   bool          // the version was the last version of a deleted object
+	Recovered bool          // the cycle succeeded after failed cycles
+	Skipped   bool          // the operator's own patch made the version, and no work is left
+	Err       error         // error of the cycle; nil if it succeeded
+	RetryIn   time.Duration // delay before the next cycle; zero after a success, and after the last version
 }
 
-// BackgroundStopped reports daemons and timers that are stopped while no worker processes their object.
+// BackgroundStopped reports daemons and timers that stop while no worker processes their object.
 type BackgroundStopped struct {
 	Identity *Identity
 	Handlers []*handlers.Handler
-	Ended    bool // they have ended; otherwise they were asked to
+	Ended    bool // the tasks have ended; otherwise they were asked to stop
 
-	// Background is how the daemons and timers of the object are by then. Those that run again
-	// were started anew. Only set with Ended.
+	// Background is the state of the object's daemons and timers after the end. A task that runs has started again. It is
+	// only set with Ended.
 	Background Background
 }
 
-// ObjectIndexed reports how all indexing functions stand with the object after some were called.
+// ObjectIndexed reports the state of all indexing functions for the object, after some of them were called.
 type ObjectIndexed struct {
 	Subject   *Subject
-	Decisions []handlers.Decision     // about all indexing functions of the resource
+	Decisions []handlers.Decision     // decisions about all indexing functions of the resource
 	Failures  map[string]IndexFailure // failures by handler id; nil if none failed
 }
 
@@ -165,8 +165,8 @@ type IndexFailure struct {
 	Until time.Time // earliest time of the next call
 }
 
-// ObjectForgotten reports that the operator has forgotten a deleted object, or an object whose resource
-// it no longer serves.
+// ObjectForgotten reports that the operator forgot an object, because the object was deleted or the operator stopped serving
+// its resource.
 type ObjectForgotten struct {
 	Identity *Identity
 }

@@ -12,7 +12,7 @@ import (
 type OperatorChanged struct {
 	State  inspect.OperatorState
 	Reason string          // reason of a pause
-	Pauses []inspect.Pause // the same in detail, the oldest first; must not be changed
+	Pauses []inspect.Pause // all reasons of the pause, oldest first; must not be changed
 }
 
 // ShardsChanged reports the shards that the operator handles now.
@@ -32,7 +32,7 @@ type ClusterConnected struct {
 	Server string
 }
 
-// ClusterLost reports that the cluster does not answer. The next [RequestEnded] with an answer ends this state.
+// ClusterLost reports that the cluster does not respond. The next [RequestEnded] with a response ends this state.
 type ClusterLost struct {
 	Reason string
 }
@@ -45,7 +45,7 @@ type ResourcesServed struct {
 
 // TypesCompared reports the fields of the handlers' Go types that the schema of a resource lacks.
 type TypesCompared struct {
-	Resource string // its key
+	Resource string // key of the resource
 	Drift    []inspect.Drift
 }
 
@@ -59,15 +59,15 @@ type StreamChanged struct {
 	Blocking bool
 }
 
-// StreamPhase is where a watch-stream stands.
+// StreamPhase is the phase of a watch stream.
 type StreamPhase int
 
-// The phases of a watch-stream.
+// The phases of a watch stream.
 const (
-	StreamStarted   StreamPhase = iota // its first list begins
-	StreamListed                       // all its objects are known
-	StreamRestarted                    // it was interrupted
-	StreamStopped                      // the operator has closed it
+	StreamStarted   StreamPhase = iota // the first list of the stream starts
+	StreamListed                       // all objects of the stream are known
+	StreamRestarted                    // the stream was interrupted
+	StreamStopped                      // the operator closed the stream
 )
 
 // EventReceived reports an event of a watch stream, before it is queued.
@@ -86,7 +86,7 @@ type RequestEnded struct {
 	Call kube.Call
 }
 
-// LoginEnded reports the joint outcome of all login handlers.
+// LoginEnded reports the outcome of a login, after all login handlers were called.
 type LoginEnded struct {
 	Err error // nil if there are credentials
 }

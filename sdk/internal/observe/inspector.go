@@ -32,23 +32,23 @@ type Inspector struct {
 	served  inspect.Served
 	drift   map[string][]inspect.Drift    // fields of the handlers' Go types that the schema lacks, by resource key
 	busy    map[inspect.Ref]struct{}      // objects that are not settled
-	pending map[resources.Scope]struct{}  // streams whose first list is not complete
+	pending map[resources.Scope]struct{}  // streams whose first list is incomplete
 	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet
 
 	alarming sync.Mutex
-	alarms   []inspect.Alarm // not modified, only replaced
+	alarms   []inspect.Alarm // replaced by each change, never modified
 
-	lost     atomic.Bool // the cluster does not answer
+	lost     atomic.Bool // the cluster does not respond
 	lostTurn sync.Mutex  // held while lost and the published state change together
 }
 
-// InspectorOptions describe an operator. All fields are required, except that no Namespaces mean
-// the whole cluster, and no Redaction that only the data of Secrets are hidden, and for the Identity.
+// InspectorOptions describe an operator. All fields are required, except Namespaces, Redaction and Identity. Without
+// Namespaces, the operator serves the whole cluster. Without Redaction, only the data of Secrets are hidden.
 type InspectorOptions struct {
 	Hub        *inspector.Hub
 	Registry   *handlers.Registry
 	Indices    *index.Indices
-	Namespaces []string // patterns
+	Namespaces []string // names and patterns; empty for the whole cluster
 	Started    time.Time
 	Identity   string // defaults to the user, the host and the process
 	Redaction  redact.Policy
@@ -153,7 +153,7 @@ func (i *Inspector) Receive(event Event) {
 	}
 }
 
-// receiveOfObject takes the events about one object.
+// receiveOfObject handles the events about one object.
 func (i *Inspector) receiveOfObject(event Event) {
 	switch e := event.(type) {
 	case EventDispatched:
@@ -189,7 +189,7 @@ func (i *Inspector) receiveOfObject(event Event) {
 	}
 }
 
-// count counts an attempt in the statistics of its handler. Sub-handlers have none.
+// count counts an attempt in the statistics of its handler. Sub-handlers have no statistics.
 func (i *Inspector) count(e AttemptEnded) {
 	place, known := i.places[e.Handler]
 	if !known {
@@ -214,7 +214,7 @@ func (i *Inspector) count(e AttemptEnded) {
 	i.hub.HandlerRan(place, run)
 }
 
-// setLost publishes that the cluster does not answer.
+// setLost publishes that the cluster does not respond.
 func (i *Inspector) setLost(reason string) {
 	i.lostTurn.Lock()
 	defer i.lostTurn.Unlock()
@@ -222,7 +222,7 @@ func (i *Inspector) setLost(reason string) {
 	i.hub.UpdateOperator(func(op *inspect.Operator) { op.Lost = reason })
 }
 
-// noteAnswer publishes that the cluster answers again, if it did not before.
+// noteAnswer publishes that the cluster responds again if it was lost.
 func (i *Inspector) noteAnswer(call kube.Call) {
 	answers := call.Status != 0 && call.Status < http.StatusInternalServerError && call.Status != http.StatusUnauthorized
 	if !answers || !i.lost.Load() {

@@ -16,7 +16,7 @@ func (i *Inspector) webhooksChanged(e WebhooksChanged) {
 	for at := range e.Webhooks {
 		w := describeWebhook(&e.Webhooks[at], e.States)
 		if state.Way == "" {
-			w.Address = "" // it is not announced yet
+			w.Address = "" // the server has not announced its address yet
 		}
 		state.Webhooks = append(state.Webhooks, w)
 	}
@@ -58,11 +58,11 @@ func labelCondition(r admission.LabelRequirement) string {
 	}
 }
 
-// reviewEnded publishes a review, without the values to hide.
+// reviewEnded publishes a review without hidden values.
 func (i *Inspector) reviewEnded(e ReviewEnded) {
 	secrets := e.Subject.Secrets
 	var bodies []any
-	if secrets != nil { // else there is nothing to hide
+	if secrets != nil { // otherwise, there is nothing to hide
 		bodies = bodiesOf(e.Request)
 	}
 	review := inspect.Review{
@@ -91,7 +91,7 @@ func (i *Inspector) reviewEnded(e ReviewEnded) {
 	i.hub.AddReview(review)
 }
 
-// bodiesOf returns the objects of a review, whose hidden values may be in texts.
+// bodiesOf returns the objects of a review. Messages of the review may contain their hidden values.
 func bodiesOf(r *admission.Request) []any {
 	var bodies []any
 	for _, o := range []*object.Object{r.Object, r.Old} {

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// maxAttempts is how many attempts are kept for each handler of each object.
+// maxAttempts is the number of attempts that are kept for each handler of each object.
 const maxAttempts = 8
 
 // handler returns a copy of the state of a handler; a new one if there is none.
@@ -32,8 +32,8 @@ func (o *shown) decided(h *handlers.Handler, set *handlers.Set) inspect.HandlerS
 	return s
 }
 
-// place returns the place of a handler in the list; -1 if it is not there. If its function is registered for several
-// causes, the entry may have the kind of another one.
+// place returns the index of a handler in the list; -1 if the list does not have it. If its function is registered for
+// several causes, the entry may have the kind of another cause.
 func (o *shown) place(h *handlers.Handler) int {
 	near := -1
 	for i := range o.Handlers {
@@ -48,16 +48,16 @@ func (o *shown) place(h *handlers.Handler) int {
 	return near
 }
 
-// index returns the place of a handler in the list; -1 if it is not there. Indexing handlers are
-// not among them, since their ids may be those of other handlers too.
+// index returns the index of a handler in the list; -1 if the list does not have it. It skips indexing functions, because
+// other handlers may have the same ids.
 func (o *shown) index(id string) int {
 	return slices.IndexFunc(o.Handlers, func(h inspect.HandlerState) bool {
 		return h.ID == id && groupOf(h) != handlers.Indexing
 	})
 }
 
-// called returns the state of a handler that is called; nil if it is not shown. Daemons and timers
-// are shown from their first call on, since they may run before the cause is detected.
+// called returns the state of a handler that is called; nil if the inspector does not show it. Daemons and timers are shown
+// from their first call, because they may run before the cause is detected.
 func (o *shown) called(h *handlers.Handler) *inspect.HandlerState {
 	i := o.place(h)
 	if i < 0 && h.Family.Group() == handlers.Spawning {
@@ -86,7 +86,7 @@ func (o *shown) attemptEnded(e AttemptEnded) (known bool) {
 		s := o.indexing(e.Handler)
 		s.Started, s.Attempt = e.Started, e.Retries+1
 		showAttempt(s, e)
-		return false // [ObjectIndexed] follows
+		return false // [ObjectIndexed] follows and publishes the state
 	}
 	s := o.called(e.Handler)
 	if s == nil {
@@ -115,7 +115,7 @@ func showAttempt(s *inspect.HandlerState, e AttemptEnded) {
 	s.Took, s.Error = inspect.Duration(e.Took), shownError(e.Outcome.Err)
 	attempt := inspect.Attempt{At: e.Began, Took: inspect.Duration(e.Took), Error: s.Error}
 	if attempt.Error == nil {
-		attempt.Error = shownError(e.Err) // that the outcome ignores
+		attempt.Error = shownError(e.Err) // the outcome does not have an ignored error
 	}
 	if groupOf(*s) == handlers.Spawning {
 		s.Runs++
@@ -131,7 +131,7 @@ func shownError(err error) *inspect.HandlerError {
 	return &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.ErrorKindOf(err)), Message: err.Error()}
 }
 
-// failure returns the error of an attempt; nil if sub-handlers are merely not done yet.
+// failure returns the error of an attempt; nil if the attempt only waits for sub-handlers.
 func failure(err error) error {
 	if isUnfinished(err) {
 		return nil
@@ -166,8 +166,8 @@ func (o *shown) recorded(e Recorded) {
 	}
 }
 
-// runningPhase returns the phase of a handler that is called now. Daemons and timers have their
-// own, since they do not make the object a busy one.
+// runningPhase returns the phase of a handler that is called now. Daemons and timers have a separate phase, because the
+// object is not busy while they run.
 func runningPhase(h *handlers.Handler) inspect.HandlerPhase {
 	switch h.Family {
 	case handlers.Daemon:
@@ -179,7 +179,7 @@ func runningPhase(h *handlers.Handler) inspect.HandlerPhase {
 	}
 }
 
-// nextTick returns when a timer ticks again; zero if that depends on the object.
+// nextTick returns the time of a timer's next tick; zero if the time depends on changes of the object.
 func nextTick(h *handlers.Handler, ended time.Time, took time.Duration) time.Time {
 	switch {
 	case h.Interval == nil:

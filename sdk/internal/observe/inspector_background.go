@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// showBackground lists the daemons and timers, which do not belong to the cause: they come last.
+// showBackground adds the daemons and timers at the end of the list, because they do not belong to the cause.
 func (o *shown) showBackground(e Planned) {
 	var states []inspect.HandlerState
 	for _, d := range e.Handlers.Explain(handlers.Spawning, e.Cause) {
@@ -34,7 +34,7 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 	if runs && !task.Stopping {
 		switch s.State {
 		case inspect.PhaseRetrying, inspect.PhaseDone, inspect.PhaseFailed:
-			return // it waits for its retry, or its last patch is being sent
+			return // the task waits for a retry, or its last patch is being sent
 		}
 		if s.State != runningPhase(d.Handler) || task.Waiting {
 			s.Next = task.Due // while the handler runs, the inspector keeps the time of the next call
@@ -63,8 +63,8 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 	}
 }
 
-// backgroundStopped shows daemons and timers that stop while no worker processes the object. Those
-// that have ended may be started again.
+// backgroundStopped shows daemons and timers that stop while no worker processes the object. After their end, they can be
+// started again.
 func (o *shown) backgroundStopped(e BackgroundStopped) (changed bool) {
 	for _, h := range e.Handlers {
 		if e.Ended && e.Background != nil {

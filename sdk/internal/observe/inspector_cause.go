@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 )
 
-// maxHistory is how many earlier causes are kept for each object.
+// maxHistory is the number of earlier causes that are kept for each object.
 const maxHistory = 8
 
 // dispatched shows the decisions about event handlers, before their calls.
@@ -28,7 +28,7 @@ func (o *shown) dispatched(e EventDispatched) {
 	}
 }
 
-// planned shows the cause and the decisions about all handlers. A paused object has none.
+// planned shows the cause and the decisions about all handlers. A paused object has neither.
 func (o *shown) planned(e Planned) {
 	o.ResourceVersion, o.Owners, o.Paused = e.Subject.Object.ResourceVersion, ownersOf(e.Subject.Object), nil
 	switch {
@@ -39,10 +39,10 @@ func (o *shown) planned(e Planned) {
 	}
 }
 
-// ownersOf returns the owners that an object names. An object that cannot be decoded names none.
+// ownersOf returns the owner references of an object; nil if the object cannot be decoded.
 func ownersOf(o *object.Object) []inspect.Owner {
 	if !bytes.Contains(o.Raw, []byte(`"ownerReferences"`)) {
-		return nil // most objects have none, and need not be decoded for that
+		return nil // avoids decoding, because most objects have no owners
 	}
 	tree, err := o.Tree()
 	if err != nil {
@@ -71,7 +71,7 @@ func (o *shown) showCause(e Planned) {
 	case e.Cause.Reason.Handled() && !e.resumesNothing():
 		o.begin(e)
 	case o.Cause == nil || o.Cause.Done.IsZero():
-		// Nothing happened since the operator started, or it was undone before it was handled.
+		// The object has not changed since the operator started, or the change was undone before it was handled.
 		o.replaceCause(idleCause(e))
 	default:
 		// Keep showing the last handled cause.
@@ -83,8 +83,8 @@ func (o *shown) showCause(e Planned) {
 	o.showBackground(e)
 }
 
-// idleCause returns the cause of an object that has nothing to be handled: what its handlers failed
-// for, if they did.
+// idleCause returns the cause of an object without a change to handle. If its handlers failed permanently, it is the cause
+// of the failures.
 func idleCause(e Planned) *inspect.Cause {
 	cause := &inspect.Cause{
 		Reason: inspect.ReasonNoop, Seen: e.At, Version: e.Subject.Object.ResourceVersion, Done: e.At,
@@ -97,8 +97,7 @@ func idleCause(e Planned) *inspect.Cause {
 	return cause
 }
 
-// showFailures shows the failures that are recorded on the object, unless a change is handled that
-// makes them obsolete.
+// showFailures shows the failures that are recorded on the object, unless the handled change makes them obsolete.
 func (o *shown) showFailures(e Planned) {
 	called := e.Again
 	if called == nil {
@@ -139,7 +138,7 @@ func (e *Planned) resumesNothing() bool {
 	return e.Cause.Reason == handlers.ReasonResume && len(e.Handlers.Selected(handlers.Changing, e.Cause)) == 0
 }
 
-// begin makes the cause the current one, unless it continues the current one.
+// begin makes the cause the current cause, unless it continues the current cause.
 func (o *shown) begin(e Planned) {
 	reason, version := inspect.Reason(e.Cause.Reason), e.Subject.Object.ResourceVersion
 	before := o.Cause
@@ -154,7 +153,7 @@ func (o *shown) begin(e Planned) {
 	})
 }
 
-// replaceCause makes a cause the current one, and moves the previous cause into the history.
+// replaceCause sets the current cause, and moves the previous cause into the history.
 func (o *shown) replaceCause(cause *inspect.Cause) {
 	if before := o.Cause; before != nil {
 		cause.LastHandled = before.LastHandled
@@ -169,7 +168,7 @@ func (o *shown) replaceCause(cause *inspect.Cause) {
 	o.Handlers = slices.DeleteFunc(o.Handlers, func(h inspect.HandlerState) bool { return h.Kind == inspect.KindSub })
 	for i, h := range o.Handlers {
 		if groupOf(h) == handlers.Changing {
-			// The outcome of the previous cause is in the history and must not look like a present failure.
+			// The outcome of the previous cause is in the history, and must not look like a failure of the current cause.
 			o.Handlers[i] = inspect.HandlerState{ID: h.ID, Kind: h.Kind, Kinds: h.Kinds}
 		}
 	}
@@ -204,7 +203,7 @@ func (o *shown) decide(e Planned) {
 		s := o.decided(d.Handler, e.Handlers)
 		showDecision(&s, d, e.Subject.Secrets)
 		if e.Again != nil && s.State == inspect.PhaseNext && d.Handler.Family.Group() == handlers.Changing && !slices.Contains(e.Again, s.ID) {
-			s.State = inspect.PhaseDone // before the others failed
+			s.State = inspect.PhaseDone // the handler succeeded before other handlers failed
 		}
 		if !d.Selected || d.Handler.Family.Group() == handlers.Watching {
 			others = append(others, s)
@@ -229,7 +228,7 @@ func (o *shown) subHandlersOf(id string) []inspect.HandlerState {
 	return subs
 }
 
-// showDecision shows whether a handler is called, and why not.
+// showDecision shows whether a handler is called; if not, the reason.
 func showDecision(s *inspect.HandlerState, d handlers.Decision, secrets *redact.Secrets) {
 	s.Limit, s.Why = 0, nil
 	if d.Handler.Retries != nil {
@@ -244,7 +243,7 @@ func showDecision(s *inspect.HandlerState, d handlers.Decision, secrets *redact.
 	}
 	switch s.State {
 	case inspect.PhaseDone, inspect.PhaseFailed, inspect.PhaseRetrying:
-		// Its outcome so far remains to be shown.
+		// The outcome of the handler's last attempt stays visible.
 	default:
 		s.State = inspect.PhaseNext
 	}
@@ -254,8 +253,7 @@ func showMismatch(why handlers.Mismatch) *inspect.Mismatch {
 	return &inspect.Mismatch{Kind: inspect.MismatchKind(why.Kind), Path: why.Path, Is: why.Is, Wants: why.Wants, Absent: why.Absent}
 }
 
-// diffItems returns the differences as the inspector shows them. A new object has none: all of it
-// is new.
+// diffItems converts the differences for the inspector. It returns nil for a new object, where everything is new.
 func diffItems(e Planned) []inspect.DiffItem {
 	if e.Cause.Old == nil {
 		return nil

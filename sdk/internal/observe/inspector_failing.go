@@ -8,13 +8,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// denials are the messages of the API server about a denied request, by a webhook and by an admission policy.
+// denials match the messages of the API server about a request that a webhook or an admission policy denied.
 var denials = []*regexp.Regexp{
 	regexp.MustCompile(`admission webhook ("(?:[^"\\]|\\.)*") denied the request(?:: ?(?s:(.*))| without explanation)`),
 	regexp.MustCompile(`ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request(?:: ?(?s:(.*)))?`),
 }
 
-// failingOf returns an error with the name of the webhook or policy that denies the request, if it does.
+// failingOf returns an error for the inspector, with the name of the webhook or policy if one denied the request.
 func failingOf(message string) *inspect.Failing {
 	for _, denial := range denials {
 		found := denial.FindStringSubmatch(message)

@@ -18,13 +18,13 @@ import (
 // inspectedIndices are the operator's indices as the inspector shows them.
 type inspectedIndices struct {
 	indices *index.Indices
-	fillers []*handlers.Handler // the indexing functions
+	fillers []*handlers.Handler // indexing functions of the indices
 
 	mu    sync.Mutex
 	known map[string]inspect.Index
 }
 
-// init describes the indices, which are empty.
+// init publishes the indices, which are still empty.
 func (x *inspectedIndices) init(registry *handlers.Registry, indices *index.Indices) {
 	x.indices, x.known = indices, map[string]inspect.Index{}
 	for _, h := range registry.All() {
@@ -38,7 +38,7 @@ func (x *inspectedIndices) init(registry *handlers.Registry, indices *index.Indi
 	}
 }
 
-// publishResources publishes from which resources the indices are filled.
+// publishResources publishes the resources whose objects fill the indices.
 func (x *inspectedIndices) publishResources(hub *inspector.Hub, served []resources.Resource) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -57,7 +57,7 @@ func (x *inspectedIndices) publishResources(hub *inspector.Hub, served []resourc
 	}
 }
 
-// publishSizes publishes how much there is in some indices.
+// publishSizes publishes the numbers of keys and values of some indices.
 func (x *inspectedIndices) publishSizes(hub *inspector.Hub, ids []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -72,7 +72,7 @@ func (x *inspectedIndices) publishSizes(hub *inspector.Hub, ids []string) {
 	}
 }
 
-// indexed shows how the object stands with all indexing functions.
+// indexed shows the state of all indexing functions for the object.
 func (o *shown) indexed(e ObjectIndexed) {
 	for _, d := range e.Decisions {
 		s := o.indexing(d.Handler)
@@ -104,8 +104,8 @@ func (o *shown) indexing(h *handlers.Handler) *inspect.HandlerState {
 	return &o.Handlers[i]
 }
 
-// IndexPage returns a part of an index for the inspector, and false if there is no such index. The values are
-// marks if they are hidden, and a search does not find them.
+// IndexPage returns a part of an index for the inspector; false if there is no such index. Hidden values are replaced by
+// marks, and a search does not find them.
 func IndexPage(indices *index.Indices, query inspector.IndexQuery, hidden bool) (inspect.IndexPage, bool) {
 	found := indices.Find(query.ID)
 	if found == nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 )
 
-// InspectorLogHandler returns a handler that passes records on to a hub too. It returns the given
-// handler if there is no hub.
+// InspectorLogHandler returns a handler that also passes records on to a hub. It returns the given handler if the hub is nil.
 func InspectorLogHandler(next slog.Handler, hub *inspector.Hub) slog.Handler {
 	if hub == nil {
 		return next

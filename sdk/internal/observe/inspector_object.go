@@ -15,15 +15,15 @@ type inspectedObjects struct {
 	byKey map[objectKey]*inspectedObject
 }
 
-// inspectedObject passes the events about one object on to [shown.after], and publishes the results. Its worker, its
-// daemons and its watch-stream emit them. All methods do nothing on nil.
+// inspectedObject passes the events about one object on to [shown.after], and publishes the results. The object's worker,
+// daemons and watch stream emit the events. All methods do nothing on nil.
 type inspectedObject struct {
 	inspector *Inspector
 	key       objectKey
 
 	mu      sync.Mutex
 	shown   shown
-	overdue *time.Timer // shows that the deletion is stuck; nil if that is not to come
+	overdue *time.Timer // shows the deletion as stuck when it fires; nil if the object is not being deleted
 	dropped bool        // the operator has forgotten the object, and publishes no state of it
 }
 
@@ -82,7 +82,7 @@ func (i *Inspector) forget(identity *Identity) {
 	i.dropAlarms(o.shown.Ref)
 }
 
-// receive takes an event about the object, or none when time alone may have changed its state.
+// receive handles an event about the object. The event is nil if only the passing of time may have changed the state.
 func (o *inspectedObject) receive(event Event) {
 	if o == nil {
 		return
@@ -118,7 +118,7 @@ func (o *inspectedObject) stopWatchingDeletion() {
 	}
 }
 
-// shortName returns the name of a resource that people type.
+// shortName returns the first short name of a resource; without one, the singular or the plural name.
 func shortName(res *resources.Resource) string {
 	if len(res.Shortcuts) > 0 {
 		return res.Shortcuts[0]

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// withPeering returns a sorted copy of the peering objects, in which one object has its new state.
+// withPeering returns a sorted copy of the peering objects with the new state of one object.
 func withPeering(all []inspect.Peering, e PeersChanged) []inspect.Peering {
 	compare := func(a, b inspect.Peering) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))

@@ -11,27 +11,27 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// shown is an object as readers of the inspector see it.
+// shown is the state of an object that the inspector publishes.
 type shown struct {
 	inspect.Object
 	deleting time.Time // time of the first version with a deletion timestamp; zero before
 }
 
-// after returns the object after an event about it, and whether readers should see that at once. Without an event, only
-// its state may have changed. Readers keep the object before the event: its slices do not change.
+// after returns the object after an event, and whether to publish it at once. Without an event, only the state may have
+// changed. Readers may still have the previous object, so its slices are not modified.
 func (o shown) after(event Event, now time.Time) (after shown, publish bool) {
 	publish = true
 	own := slices.IndexFunc(o.Handlers, isOrphan)
 	if own < 0 {
 		own = len(o.Handlers)
 	}
-	orphans := o.Handlers[own:] // last, and not among those of the other steps
+	orphans := o.Handlers[own:] // records without handlers come last; only [Planned] replaces them
 	o.Handlers = slices.Clone(o.Handlers[:own])
 	switch e := event.(type) {
 	case EventDispatched:
 		o.see(e.Subject.Object, now)
 		o.dispatched(e)
-		publish = false // the call of a handler follows
+		publish = false // the event of a call follows
 	case Planned:
 		o.see(e.Subject.Object, now)
 		o.planned(e)
@@ -59,7 +59,7 @@ func (o shown) after(event Event, now time.Time) (after shown, publish bool) {
 		publish = o.backgroundStopped(e)
 	case ObjectIndexed:
 		o.indexed(e)
-		publish = o.ResourceVersion != "" // objects are indexed before their worker begins with them
+		publish = o.ResourceVersion != "" // objects are indexed before their first cycle
 	case EventReceived:
 		publish = o.noteDeletion(now)
 	}
@@ -68,7 +68,7 @@ func (o shown) after(event Event, now time.Time) (after shown, publish bool) {
 	return o, publish
 }
 
-// see takes the metadata of the version that is handled.
+// see takes over the metadata of the handled version.
 func (o *shown) see(version *object.Object, now time.Time) {
 	o.Created, o.Generation = version.Created, version.Generation
 	if version.Deleting {
@@ -76,7 +76,7 @@ func (o *shown) see(version *object.Object, now time.Time) {
 	}
 }
 
-// sent notes since when the outcomes of handlers are not recorded on the object; zero if they are.
+// sent sets the time since when outcomes of handlers are not recorded on the object; zero if they are recorded.
 func (o *shown) sent(e Sent) {
 	since := e.Since
 	if e.Err == nil {
@@ -114,10 +114,10 @@ func (o *shown) ended(e Ended) (changed bool) {
 	return true
 }
 
-// maxUnreadable limits how many unreadable records of an object are kept, the newest ones.
+// maxUnreadable is the number of unreadable records of an object that are kept: the newest.
 const maxUnreadable = 20
 
-// markBroken lists what could not be read on the object.
+// markBroken adds an unreadable record of the object to the list.
 func (o *shown) markBroken(e MarkBroken) {
 	before := o.Unreadable[max(0, len(o.Unreadable)+1-maxUnreadable):]
 	o.Unreadable = append(slices.Clone(before), inspect.Unreadable{
@@ -125,8 +125,8 @@ func (o *shown) markBroken(e MarkBroken) {
 	})
 }
 
-// orphansOf returns the states of handlers that do not exist. They do not count for the state of the object,
-// which does not wait for them.
+// orphansOf returns the states of recorded handlers that do not exist. They do not affect the state of the object, because
+// it does not wait for them.
 func orphansOf(e Planned) []inspect.HandlerState {
 	var orphans []inspect.HandlerState
 	for _, orphan := range e.Orphans {

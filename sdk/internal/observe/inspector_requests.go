@@ -21,8 +21,8 @@ func (i *Inspector) countRequest(call kube.Call) {
 	})
 }
 
-// shownRequestError returns the error of a request if it can be shown. An error about an invalid object may quote its
-// values, which may be secret.
+// shownRequestError returns the error of a request if the inspector may show it. An error about an invalid object may quote
+// secret values of the object.
 func shownRequestError(call kube.Call) error {
 	if call.Err == nil || call.Status == 0 || IsRefused(call) {
 		return call.Err
@@ -30,8 +30,8 @@ func shownRequestError(call kube.Call) error {
 	return errors.New(strings.ToLower(http.StatusText(call.Status)))
 }
 
-// IsRefused reports whether a permission was missing for a request. Quotas and admission webhooks have the same
-// status, and other texts.
+// IsRefused reports whether a permission was missing for a request. Quotas and admission webhooks respond with the same
+// status, but other messages.
 func IsRefused(call kube.Call) bool {
 	return call.Status == http.StatusForbidden && call.Err != nil &&
 		strings.Contains(call.Err.Error(), " cannot ") && strings.Contains(call.Err.Error(), " resource ")

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// setServed publishes which resources are served, and which selectors have none.
+// setServed publishes the served resources, and the selectors without a resource.
 func (i *Inspector) setServed(e ResourcesServed) {
 	resolution := e.Resolution
 	i.indices.publishResources(i.hub, resolution.Served)
@@ -17,7 +17,7 @@ func (i *Inspector) setServed(e ResourcesServed) {
 	if e.Reviewed != nil {
 		reviewed = keysOf(e.Reviewed.Served)
 		for _, u := range i.unserved(e.Reviewed) {
-			// A selector may be one of other handlers, too.
+			// Other handlers can have the same selector.
 			if !slices.ContainsFunc(unserved, func(known inspect.Unserved) bool { return known.Selector == u.Selector }) {
 				unserved = append(unserved, u)
 			}
@@ -67,7 +67,7 @@ func (i *Inspector) publishServed() {
 	i.publishSettled()
 }
 
-// unserved returns the selectors that have no resources to serve, and why.
+// unserved returns the selectors without served resources, with the reasons.
 func (i *Inspector) unserved(resolution *resources.Resolution) []inspect.Unserved {
 	var out []inspect.Unserved
 	ambiguous := map[resources.Selector]bool{}

@@ -9,13 +9,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// The operator is settled when all streams are listed, and all objects are processed and have
-// nothing left to do.
+// The operator is settled when all streams are listed, and all objects are processed and have no work left.
 
 // objectKey identifies an object that the operator may not remember yet.
 type objectKey struct {
 	resource string
-	object   string // the uid, or the namespace and name of objects without one
+	object   string // uid; for an object without a uid, its namespace and name
 }
 
 func keyOf(resource string, obj *object.Object) objectKey {
@@ -34,7 +33,7 @@ func newObjectKey(resource, namespace, name, uid string) objectKey {
 	return objectKey{resource, uid}
 }
 
-// eventReceived notes that an object of a list awaits processing.
+// eventReceived records that an object of a list awaits processing.
 func (i *Inspector) eventReceived(e EventReceived) {
 	if e.Event.Type != watch.Listed {
 		return
@@ -44,7 +43,7 @@ func (i *Inspector) eventReceived(e EventReceived) {
 	i.unseen[keyOf(e.Stream.Resource, e.Event.Object)] = e.Stream
 }
 
-// processed notes that an object was processed.
+// processed records that an object was processed.
 func (i *Inspector) processed(key objectKey) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -73,7 +72,7 @@ func (i *Inspector) streamChanged(e StreamChanged) {
 	}
 }
 
-// streamListed records that a stream has listed its objects, or never will. The lock is held.
+// streamListed records that a stream has listed its objects, or has stopped without it. The lock must be held.
 func (i *Inspector) streamListed(stream resources.Scope) {
 	if _, pending := i.pending[stream]; pending {
 		delete(i.pending, stream)
@@ -81,7 +80,7 @@ func (i *Inspector) streamListed(stream resources.Scope) {
 	}
 }
 
-// publishSettled publishes whether the operator is settled. The lock is held.
+// publishSettled publishes whether the operator is settled. The lock must be held.
 func (i *Inspector) publishSettled() {
 	settled := len(i.busy) == 0 && len(i.pending) == 0 && len(i.unseen) == 0
 	i.hub.UpdateOperator(func(op *inspect.Operator) { op.Settled = settled })

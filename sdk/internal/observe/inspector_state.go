@@ -8,15 +8,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// A deletion is stuck if it takes longer than stuckAfter, or if its handler is retried only after more
-// than soon.
+// A deletion is stuck if it takes longer than stuckAfter, or if the next retry of its handler is later than soon.
 const (
 	stuckAfter = 5 * time.Minute
 	soon       = time.Minute
 )
 
-// state returns the first state that applies, in the order in which package inspect declares the states. An unfinished object to
-// which no other state applies is running.
+// state returns the first state that applies, in the order in which package inspect declares the states. If no other state
+// applies to an unfinished object, it is running.
 func (o *shown) state(now time.Time) inspect.ObjectState {
 	unfinished := o.Cause != nil && o.Cause.Done.IsZero()
 	switch {
@@ -47,8 +46,8 @@ func (o *shown) has(phase inspect.HandlerPhase) bool {
 	return slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool { return h.State == phase })
 }
 
-// isFailing reports whether a daemon or a timer has failed and is called again, which makes the object unsettled, although the
-// cause is handled. A daemon that is called again after it has waited for something is alive.
+// isFailing reports whether a daemon or a timer failed and will be retried. The object is then unsettled, although its cause
+// is handled. A daemon that returned a temporary error does not count as failing.
 func isFailing(h inspect.HandlerState) bool {
 	if groupOf(h) != handlers.Spawning {
 		return false
@@ -72,13 +71,13 @@ func isFailing(h inspect.HandlerState) bool {
 // isHeld reports whether the object is being deleted and waits for the operator.
 func (o *shown) isHeld() bool { return !o.deleting.IsZero() && o.Finalizer }
 
-// isStuck reports whether the deletion waits for the operator and will not end soon without help. An object whose
-// delete handler failed is failed instead.
+// isStuck reports whether the deletion waits for the operator and will not end soon on its own. An object whose delete
+// handler failed permanently has the state failed instead.
 func (o *shown) isStuck(now time.Time) bool {
 	if !o.isHeld() || o.isKept() {
 		return false
 	}
-	// Handlers of other causes have no next attempt, and daemons that retry are asked to stop.
+	// Only delete handlers count here. Handlers of other causes have no next attempt, and daemons are asked to stop.
 	isFar := func(h inspect.HandlerState) bool {
 		return groupOf(h) == handlers.Changing && h.State == inspect.PhaseRetrying && h.Next.Sub(now) > soon
 	}
@@ -86,14 +85,14 @@ func (o *shown) isStuck(now time.Time) bool {
 	return denied || now.Sub(o.deleting) >= stuckAfter || slices.ContainsFunc(o.Handlers, isFar)
 }
 
-// isKept reports whether the deletion was handled, and has failed.
+// isKept reports whether the deletion was handled, and a delete handler failed permanently.
 func (o *shown) isKept() bool {
 	cause := o.Cause
 	return cause != nil && cause.Reason == inspect.ReasonDelete && !cause.Done.IsZero() && o.has(inspect.PhaseFailed)
 }
 
-// noteDeletion notes when the object was first seen as being deleted. It reports whether that is news. The stream brings
-// that first: its worker may be busy for long with a handler of another cause, for which the deletion waits.
+// noteDeletion records when the object was first seen as being deleted. It returns true the first time. The watch stream
+// delivers the deletion before the worker handles it, because the worker may be busy with a handler of another cause.
 func (o *shown) noteDeletion(now time.Time) bool {
 	if !o.deleting.IsZero() {
 		return false
@@ -102,7 +101,7 @@ func (o *shown) noteDeletion(now time.Time) bool {
 	return true
 }
 
-// isInterested reports whether a handler is called for the object whatever the cause.
+// isInterested reports whether a handler applies to the object regardless of the cause.
 func isInterested(h inspect.HandlerState) bool {
 	return groupOf(h) != handlers.Changing && h.State != inspect.PhaseFiltered
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// The types of events that Kubernetes defines. Users may set others.
+// The types of events that Kubernetes defines. Users may use other types.
 const (
 	Normal  = "Normal"
 	Warning = "Warning"
@@ -38,14 +38,14 @@ func ReferenceOf(obj map[string]any) ObjectReference {
 	}
 }
 
-// AboutEvent reports whether the object is an event itself, of either API group. The engine must not
-// post events about events: an operator that handles events would make more and more of them.
+// AboutEvent reports whether the object is an event itself, of either API group. The engine must not post events about
+// events, because an operator that handles events would post more and more events.
 func (r ObjectReference) AboutEvent() bool {
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	return err == nil && r.Kind == "Event" && (gv.Group == "" || gv.Group == "events.k8s.io")
 }
 
-// KubernetesEvent is an event as it is posted.
+// KubernetesEvent is the body of a request that posts an event.
 type KubernetesEvent struct {
 	Metadata           EventMetadata   `json:"metadata"`
 	Action             string          `json:"action"`
@@ -80,9 +80,8 @@ type EventContent struct {
 	At      time.Time
 }
 
-// NewKubernetesEvent returns an event about an object. It returns nil if the object is an event of the
-// core API, since the API server accepts none about those. The context's namespace is for cluster-scoped
-// objects; it may be empty.
+// NewKubernetesEvent returns an event about an object. It returns nil if the object is an event of the core API, because the
+// API server rejects events about such events. The given namespace is used for cluster-scoped objects; it may be empty.
 func NewKubernetesEvent(about ObjectReference, content EventContent, contextNamespace string) *KubernetesEvent {
 	if about.APIVersion == "v1" && about.Kind == "Event" {
 		return nil
@@ -125,14 +124,14 @@ func EventsResource() *resources.Resource {
 }
 
 const (
-	maxMessage = 1024 // limit in bytes; the API's limit is in characters
+	maxMessage = 1024 // maximum number of bytes; the API limits the number of characters
 	ellipsis   = "..."
 	headLength = maxMessage/2 - len(ellipsis)/2
 	tailLength = maxMessage - headLength - len(ellipsis)
 )
 
-// CutMessage shortens a message to the limit of the API. It cuts out the middle, because the beginning names the
-// subject, and the end of an error is often its cause.
+// CutMessage shortens a message to the limit of the API. It removes the middle, because a message starts with its subject,
+// and an error often ends with its cause.
 func CutMessage(message string) string {
 	if len(message) <= maxMessage {
 		return message

@@ -53,7 +53,7 @@ func (e *LogEntry) text(opts LogOptions) []byte {
 	}
 	shown.Message = strings.TrimRight(shown.Message, "\r\n")
 	line = append(line, printable.Line(shown.Text())...)
-	if stack != "" { // in several lines, as Go prints it
+	if stack != "" { // printed in several lines, as Go does
 		for call := range strings.SplitSeq(stack, "\n") {
 			line = append(line, "\n    "...)
 			line = append(line, printable.Line(call)...)
@@ -65,7 +65,7 @@ func (e *LogEntry) text(opts LogOptions) []byte {
 	return append(line, '\n')
 }
 
-// appendColumn appends a text cut or filled up to a width, in characters.
+// appendColumn appends a text that is cut or padded to a width in characters.
 func appendColumn(line []byte, text string, width int) []byte {
 	for i := range text {
 		if width == 0 {
@@ -80,7 +80,7 @@ func appendColumn(line []byte, text string, width int) []byte {
 	return line
 }
 
-// colors are the ANSI colors by the names of levels. Other levels have none.
+// colors are the ANSI colors by the names of levels. Other levels have no color.
 var colors = map[string]string{"WARNING": "\x1b[33m", "ERROR": "\x1b[31m", "DEBUG": "\x1b[2m"}
 
 // levelName returns the name of a level in the full format, as in Python.

@@ -16,7 +16,7 @@ import (
 // Keys of attributes that the formats treat in a special way, besides [EventKey].
 const (
 	ObjectKey = "object" // its value is an [ObjectRef]
-	NameKey   = "logger" // the part of the operator that logs; it becomes the name of the line
+	NameKey   = "logger" // part of the operator that logs, which becomes the name of the line
 )
 
 // ObjectRef identifies the object that a line is about.
@@ -27,10 +27,10 @@ type ObjectRef struct {
 	UID        string `json:"uid"`
 	Namespace  string `json:"namespace,omitempty"`
 
-	Resource string `json:"-"` // the key of its resource, for the inspector
+	Resource string `json:"-"` // key of the object's resource, for the inspector
 }
 
-// String names the object as in the prefix of messages: "namespace/name".
+// String returns the object in the format of the prefix of messages: "namespace/name".
 func (r ObjectRef) String() string {
 	if r.Namespace == "" {
 		return r.Name
@@ -64,9 +64,9 @@ const (
 type LogOptions struct {
 	Level  slog.Leveler
 	Format LogFormat
-	Prefix bool   // adds the name of the object to the beginning of the message
-	RefKey string // the key of the object in JSON; defaults to [ObjectKey]
-	Color  bool   // colors lines by their level; not in JSON
+	Prefix bool   // start messages with the name of the object
+	RefKey string // key of the object in JSON; defaults to [ObjectKey]
+	Color  bool   // color lines by their level, except in JSON
 }
 
 // LogHandler is a [slog.Handler] that writes one of the formats.
@@ -157,7 +157,7 @@ type LogEntry struct {
 	Attrs   []slog.Attr
 }
 
-// LogEntryOf returns the entry of a record, for a handler with attributes of its own.
+// LogEntryOf returns the entry of a record. The attributes of the handler come first.
 func LogEntryOf(record slog.Record, before []slog.Attr) LogEntry {
 	entry := LogEntry{Time: record.Time, Level: record.Level, Message: record.Message}
 	for _, a := range before {

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// WithLazyAttrs returns a handler with attributes that are made when the first line is logged: about
-// most objects, nothing is logged.
+// WithLazyAttrs returns a handler whose attributes are created at the first logged line, because most objects have no log
+// lines.
 func WithLazyAttrs(to slog.Handler, attrs func() []slog.Attr) slog.Handler {
 	return &lazy{to: to, attrs: attrs}
 }
 
 type lazy struct {
 	to     slog.Handler
-	parent *lazy // logger whose attributes precede; nil if there are none
+	parent *lazy // logger whose attributes come first; nil if there is none
 	attrs  func() []slog.Attr
 
 	once sync.Once

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// LogLines is a subscriber that writes a log line about most events. What Python operators log too
-// has the same text.
+// LogLines is a subscriber that writes a log line about most events. Messages that Python operators also log have the same
+// text.
 type LogLines struct {
 	ctx     context.Context // context with values for the slog handlers
 	logger  *slog.Logger
@@ -27,8 +27,8 @@ type LogLines struct {
 	orphans map[string]bool // logged orphans
 }
 
-// NewLogLines returns a subscriber that logs to the logger of the event's subject, or else to logger. It passes ctx
-// to the slog handlers. Requests to the cluster are logged only if requests is true.
+// NewLogLines returns a subscriber that logs to the logger of the event's subject; for events without a subject, to logger.
+// It passes ctx to the slog handlers. It logs requests to the cluster only if requests is true.
 func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLines {
 	l := &LogLines{
 		ctx: ctx, logger: logger, streams: logger.With(NameKey, "kopf.watching"), orphans: map[string]bool{},
@@ -156,7 +156,7 @@ const nothingEssential = "Something has changed, but we are not interested (the 
 func (l *LogLines) attemptEnded(e AttemptEnded) {
 	level := e.Line.Level
 	if e.Handler.Family == handlers.Index && e.Err == nil && !e.Exhausted {
-		level = slog.LevelDebug // there is one for each version of each object
+		level = slog.LevelDebug // the line is logged for each version of each object
 	}
 	attrs := []slog.Attr{slog.Any(EventKey, outcomeName(e))}
 	if panicked, ok := errors.AsType[*handlers.PanicError](e.Err); ok {
@@ -190,8 +190,8 @@ func outcomeName(e AttemptEnded) LogName {
 	}
 }
 
-// orphansFound warns of each orphan once, however many objects have it: most likely, a handler was
-// renamed and is called again from the beginning.
+// orphansFound warns about each orphan once, even if several objects have it. Most likely, a handler was renamed, and starts
+// again under its new id.
 func (l *LogLines) orphansFound(e Planned) {
 	for _, orphan := range e.Orphans {
 		if l.isFirst(e.Subject.Resource.Key() + " " + orphan.ID) {
@@ -238,7 +238,7 @@ func (l *LogLines) ended(e Ended) {
 	}
 }
 
-// ErrorAttrs returns the attributes of a log line about an error: with the stack of a panic.
+// ErrorAttrs returns the attributes of a log line about an error, with the stack if the error is a panic.
 func ErrorAttrs(err error) []any {
 	attrs := []any{"error", err}
 	if panicked, ok := errors.AsType[*handlers.PanicError](err); ok {
@@ -259,7 +259,7 @@ func (l *LogLines) streamChanged(e StreamChanged) {
 	}
 }
 
-// streamRestarted logs the restart of a stream; common reasons at a low level.
+// streamRestarted logs the restart of a stream. Common reasons have a low level.
 func (l *LogLines) streamRestarted(e StreamChanged) {
 	restart := e.Restart
 	switch restart.Reason {
@@ -269,7 +269,7 @@ func (l *LogLines) streamRestarted(e StreamChanged) {
 		return
 	case watch.Throttled:
 		if restart.Attempt < 2 {
-			// As usual for a resource that was just defined: its storage is not ready.
+			// This is normal for a newly defined resource, whose storage in the API server is not ready yet.
 			l.streams.Debug("The watch-stream for "+e.Stream.String()+" will be started later.",
 				EventKey, LogStreamPostponed, "error", restart.Err, "again in", restart.Delay.String())
 			return
@@ -299,10 +299,10 @@ func (l *LogLines) requestEnded(e RequestEnded) {
 	}
 }
 
-// diffText is a diff that is put into words when it is logged.
+// diffText is a diff that is formatted when it is logged.
 type diffText object.Diff
 
-// String returns the differences: "+added=1 -removed=2 ~changed=3→4".
+// String returns the differences, such as "+added=1 -removed=2 ~changed=3→4".
 func (d diffText) String() string {
 	words := make([]string, len(d))
 	for i, item := range d {

@@ -8,7 +8,7 @@ const EventKey = "event"
 // type, so that a user's attribute with the same key is left unchanged.
 type LogName string
 
-// The names of what log lines are about. docs/logging.md says what each means.
+// The events of log lines. docs/logging.md describes each of them.
 const (
 	LogHandlerInvoked    LogName = "handler.invoked"
 	LogHandlerSucceeded  LogName = "handler.succeeded"

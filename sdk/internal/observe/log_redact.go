@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 )
 
-// WithoutSecrets returns a logger that hides values of an object wherever they are in its lines. It returns the
-// given logger if there is nothing to hide.
+// WithoutSecrets returns a logger that hides secret values of an object in all its lines. It returns the given logger if there
+// is nothing to hide.
 func WithoutSecrets(logger *slog.Logger, secrets *redact.Secrets) *slog.Logger {
 	if secrets == nil {
 		return logger
@@ -51,7 +51,7 @@ func (h *redacting) WithGroup(name string) slog.Handler {
 	return &redacting{to: h.to.WithGroup(name), secrets: h.secrets}
 }
 
-// attr returns an attribute without hidden values: as text, if it has some.
+// attr returns an attribute without hidden values. If it contains a hidden value, the result is a string.
 func (h *redacting) attr(a slog.Attr) slog.Attr {
 	switch a.Value.Any().(type) {
 	case ObjectRef, LogName:

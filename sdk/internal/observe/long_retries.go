@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// longRetry is how long a handler of an object may be retried until that is logged.
+// longRetry is how long a handler of an object may be retried before a warning is logged.
 const longRetry = time.Hour
 
-// LongRetries is a subscriber that logs once for each handler of an object that it has been retried for long. The
-// progress on objects says since when, so that restarts of the operator do not matter.
+// LongRetries is a subscriber that logs, once for each handler of an object, that the handler has been retried for a long
+// time. The start is in the progress on the object, so that restarts of the operator do not reset it.
 type LongRetries struct {
-	some atomic.Bool // any retries are known
+	some atomic.Bool // known is not empty
 
 	mu    sync.Mutex
-	known map[*Identity]map[string]bool // ids of handlers
+	known map[*Identity]map[string]bool // ids of logged handlers by object
 }
 
 // NewLongRetries returns the subscriber.
@@ -50,7 +50,7 @@ func (l *LongRetries) Receive(event Event) {
 	}
 }
 
-// add notes a handler of an object. It reports whether it was not known.
+// add adds a handler of an object. It returns true if the handler is new.
 func (l *LongRetries) add(of *Identity, handler string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

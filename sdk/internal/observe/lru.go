@@ -6,7 +6,7 @@ import "container/list"
 type lru[K comparable, V any] struct {
 	limit int
 	items map[K]*list.Element
-	order *list.List // the latest first
+	order *list.List // items, most recently used first
 }
 
 type lruItem[K comparable, V any] struct {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Meter counts what happens, for kopf.Metrics. Its methods are called from many goroutines and must return at once. Texts
-// are of small sets, so that they can be labels, except [MeteredAttempt].Object.
+// Meter counts events of the engine; [Metrics] calls it. Its methods are called concurrently and must return at once. All
+// strings except [MeteredAttempt].Object have few distinct values, so that they can be labels.
 type Meter interface {
 	// Event counts a watch event. The kind is "listed", "added", "modified" or "deleted".
 	Event(resource, kind string)
 
-	// Cause counts a cause that handlers are called for, once for all their attempts.
+	// Cause counts a cause with due handlers, once for all their attempts.
 	Cause(resource, reason string)
 
 	// Attempt counts a call of a handler, or the end of its attempts without a call.
@@ -20,14 +20,14 @@ type Meter interface {
 	// Request counts an attempt of a request to the cluster. The code is 0 without a response.
 	Request(verb string, code int, took time.Duration)
 
-	// Restart counts a stream that is reopened.
+	// Restart counts the reopening of a watch stream.
 	Restart(resource, reason string)
 
 	// Login counts a call of all login handlers.
 	Login(succeeded bool)
 
-	// Begin adds an operator with its handlers. The state function returns the operator's current
-	// state until the operator stops and calls the returned function. The counts remain.
+	// Begin adds an operator with its handlers. The state function returns the operator's current state. When the operator
+	// stops, it calls the returned function; state must not be called afterwards. The counts remain.
 	Begin(handlers []MeteredHandler, state func() MeterState) (end func())
 
 	// Endpoint returns the URL at which the operator serves the counts, with the handler. The URL
@@ -37,15 +37,15 @@ type Meter interface {
 
 // MeteredHandler identifies a handler.
 type MeteredHandler struct {
-	ID   string // handler id; the parent's id for sub-handlers
-	Kind string // the family
+	ID   string // id of the handler; a sub-handler has the id of its parent
+	Kind string // kind of the handler, such as "create"
 }
 
 // MeteredAttempt is an attempt of a handler.
 type MeteredAttempt struct {
 	Handler MeteredHandler
 	Outcome MeteredOutcome
-	Called  bool // false if its limits were exceeded before
+	Called  bool // false if the handler was not called, because its limits were exceeded
 	Took    time.Duration
 	Object  ObjectReference // an example for the attempt; empty for activities; must not be a label
 }
@@ -56,30 +56,30 @@ type MeteredOutcome string
 // The outcomes of attempts.
 const (
 	Succeeded  MeteredOutcome = "succeeded"
-	Retried    MeteredOutcome = "retried"    // it failed and will be retried
-	Waiting    MeteredOutcome = "waiting"    // it waits for something, and will be called again
-	Failed     MeteredOutcome = "failed"     // it failed permanently
+	Retried    MeteredOutcome = "retried"    // the handler failed and will be retried
+	Waiting    MeteredOutcome = "waiting"    // the handler returned a temporary error and will be called again
+	Failed     MeteredOutcome = "failed"     // the handler failed permanently
 	Denied     MeteredOutcome = "denied"     // an admission handler denied the request
-	Ignored    MeteredOutcome = "ignored"    // it failed, and the error is ignored
-	Unfinished MeteredOutcome = "unfinished" // it waits for its sub-handlers
+	Ignored    MeteredOutcome = "ignored"    // the handler failed, and the error is ignored
+	Unfinished MeteredOutcome = "unfinished" // the handler waits for its sub-handlers
 )
 
-// MeterState is the state of an operator at a moment.
+// MeterState is the state of an operator at one point in time.
 type MeterState struct {
 	Objects  int // number of objects that the operator remembers
-	Retrying int // handlers that wait for a retry, of all objects
+	Retrying int // number of handlers of all objects that wait for a retry
 
-	// Objects in the queue, with a running worker, and with a delay.
+	// Numbers of objects: waiting for a worker, being handled, and waiting for a delay.
 	Queued, Running, Sleeping int
 
 	Daemons, Timers int
 	Paused          bool
 
 	Shards                                     int // number of shards that the replica handles
-	ShardsAcquired, ShardsReleased, ShardsLost int // counts of their leases
+	ShardsAcquired, ShardsReleased, ShardsLost int // numbers of acquired, released and lost leases of shards
 
-	Leads                    bool // this replica was elected
-	TimesElected, LeasesLost int  // counts
+	Leads                    bool // this replica is the leader
+	TimesElected, LeasesLost int  // number of won elections, and number of leases that the replica lost as the leader
 
 	// Counts of Kubernetes events, as in [PosterStats].
 	Posted, Repeated, Failed, Dropped int

@@ -14,13 +14,13 @@ type Metrics struct {
 	handlers []*handlers.Handler
 
 	mu      sync.Mutex
-	objects map[*Identity]meteredObject // objects with handlers still to call
+	objects map[*Identity]meteredObject // objects with unfinished handlers
 }
 
 // meteredObject is the contribution of one object to the counts.
 type meteredObject struct {
 	cause    handlers.Reason // counted cause; empty if there is none
-	retrying int             // handlers that will be retried
+	retrying int             // number of handlers that will be retried
 }
 
 // NewMetrics returns a subscriber for a meter, with the operator's handlers.
@@ -41,7 +41,7 @@ func (m *Metrics) Begin(state func() MeterState) (end func()) {
 	})
 }
 
-// retrying returns how many handlers will be retried.
+// retrying returns the number of handlers that will be retried.
 func (m *Metrics) retrying() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +94,7 @@ func (m *Metrics) Receive(event Event) {
 	}
 }
 
-// begun counts a cause once, however many attempts it takes.
+// begun counts a cause once, regardless of the number of attempts.
 func (m *Metrics) begun(e Planned) {
 	if !e.Cause.Reason.Handled() || len(e.Selected) == 0 {
 		m.settled(e.Subject.Identity)
@@ -111,7 +111,7 @@ func (m *Metrics) begun(e Planned) {
 	}
 }
 
-// recorded notes which handlers of an object will be retried.
+// recorded records the number of handlers of an object that will be retried.
 func (m *Metrics) recorded(e Recorded) {
 	switch {
 	case e.Parent != "":
@@ -133,15 +133,15 @@ func (m *Metrics) recorded(e Recorded) {
 	m.objects[e.Subject.Identity] = o
 }
 
-// settled notes that nothing is left to do about an object.
+// settled records that an object has no work left.
 func (m *Metrics) settled(identity *Identity) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.objects, identity)
 }
 
-// label names a registered handler. Sub-handlers are made while the operator runs, possibly one for
-// each item of each object: they are counted as their parents.
+// label returns the label values of a handler. A sub-handler has the labels of its parent, because handlers can add
+// sub-handlers at run time, for example one for each item of each object.
 func (m *Metrics) label(h *handlers.Handler) MeteredHandler {
 	label := MeteredHandler{Kind: string(h.Family)}
 	if h.Family != handlers.Sub {

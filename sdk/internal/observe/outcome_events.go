@@ -7,8 +7,8 @@ import (
 )
 
 // OutcomeEvents is a subscriber that posts Kubernetes events about failures and temporary errors of handlers. It does
-// not post successes, since each would cost a request, nor anything about event handlers, which may be called very
-// often. It is not used if the operator posts all log lines about objects, because the lines include the outcomes.
+// not post successes, because each event costs a request. It posts nothing about event handlers, which may be called very
+// often. It is not used if the operator posts all log lines about objects, because these lines include the outcomes.
 type OutcomeEvents struct{}
 
 // Kinds implements [Subscriber].

@@ -21,9 +21,9 @@ type PosterOptions struct {
 	Client *kube.Client
 
 	Namespace  string // namespace of events about cluster-scoped objects; defaults to "default"
-	Component  string // the reporting component; defaults to "kopf"
-	Instance   string // the reporting instance; defaults to "dev"
-	NamePrefix string // beginning of the events' names; defaults to "kopf-event-"
+	Component  string // reporting component; defaults to "kopf"
+	Instance   string // reporting instance; defaults to "dev"
+	NamePrefix string // prefix of the events' names; defaults to "kopf-event-"
 
 	QueueLimit int           // maximum number of waiting events; defaults to 1000
 	Window     time.Duration // an event that recurs within this time counts as repeated; defaults to 10m
@@ -35,11 +35,11 @@ type PosterOptions struct {
 
 // PosterStats counts events since the start.
 type PosterStats struct {
-	Queued   int // number that waits now
-	Posted   int // number posted as new events
-	Repeated int // number posted as repetitions of earlier events
-	Failed   int // number that the API server rejected
-	Dropped  int // number that was never sent
+	Queued   int // number of events that wait
+	Posted   int // number of posted new events
+	Repeated int // number of repetitions that were added to the count of a posted event
+	Failed   int // number of events that the API server rejected
+	Dropped  int // number of events that were never sent
 }
 
 // Poster posts Kubernetes events while [Poster.Run] runs. It is safe for concurrent use.
@@ -55,7 +55,7 @@ type Poster struct {
 	warned  warned
 }
 
-// content is what two events have in common that count as one event and its repetition.
+// content is the part of an event that must be equal for two events to count as repetitions.
 type content struct {
 	about                 ObjectReference
 	kind, reason, message string
@@ -65,7 +65,7 @@ type content struct {
 type series struct {
 	content
 	first, last time.Time
-	pending     int // occurrences that are not sent yet
+	pending     int // number of unsent occurrences
 	queued      bool
 
 	name, namespace string // name and namespace of the posted event; empty before it is posted
@@ -89,7 +89,7 @@ func NewPoster(options PosterOptions) *Poster {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	// All other events would wait while one is retried for a minute.
+	// The client must not retry, because all other events would wait for up to a minute.
 	options.Client = options.Client.WithoutRetries()
 	return &Poster{
 		options: options,
@@ -99,11 +99,11 @@ func NewPoster(options PosterOptions) *Poster {
 	}
 }
 
-// remembered limits the recent events and the recent objects that are kept.
+// remembered is the number of recent events, and of recent objects, that the poster keeps.
 const remembered = 4096
 
-// Post queues an event or drops it. It never blocks. Events about events are ignored: an operator that
-// handles events would make more and more of them.
+// Post queues an event or drops it. It never blocks. It ignores events about events, because an operator that handles events
+// would post more and more events.
 func (p *Poster) Post(about ObjectReference, event EventContent) {
 	if about.AboutEvent() {
 		return
@@ -132,7 +132,7 @@ func (p *Poster) Post(about ObjectReference, event EventContent) {
 			return
 		}
 	}
-	// A repetition beyond the budget waits here for the next one within it.
+	// A repetition beyond the budget waits for the next repetition within the budget.
 	s.last = event.At
 	s.pending++
 	if !known {
@@ -152,11 +152,11 @@ func (p *Poster) budget(about ObjectReference, now time.Time) *budget {
 func (p *Poster) signal() {
 	select {
 	case p.wake <- struct{}{}:
-	default: // it is awake already
+	default: // the goroutine of Run is already awake
 	}
 }
 
-// Stats returns the counts so far.
+// Stats returns the current counts.
 func (p *Poster) Stats() PosterStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

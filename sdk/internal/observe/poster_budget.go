@@ -2,7 +2,7 @@ package observe
 
 import "time"
 
-// budget limits the requests for one object: a burst at once, then one after each refill.
+// budget limits the requests for one object: a burst at once, then one request after each refill.
 type budget struct {
 	burst  int
 	refill time.Duration
@@ -10,7 +10,7 @@ type budget struct {
 	since  time.Time // time of the last refill
 }
 
-// take takes one request, and reports whether there was one left.
+// take takes one request of the budget. It returns false if the budget is used up.
 func (b *budget) take(now time.Time) bool {
 	if earned := int(now.Sub(b.since) / b.refill); earned > 0 {
 		b.left = min(b.burst, b.left+earned)

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// requestTimeout limits the request for one event, since the others wait for it.
+	// requestTimeout limits the request for one event, because other events wait for it.
 	requestTimeout = 10 * time.Second
 	// flushTimeout limits the requests after the end of the context.
 	flushTimeout = time.Second
-	// maxPause limits the pause that the API server can ask for.
+	// maxPause limits the pause after a response with Retry-After.
 	maxPause = 30 * time.Second
 )
 
 // Run posts events until the context ends, and then the queued events for up to one more second.
 func (p *Poster) Run(ctx context.Context) {
-	// The end of the context does not interrupt a request: the event may be posted already.
+	// The end of the context does not interrupt a request, because the event may already be posted.
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(flushTimeout, cancel) })()
@@ -73,13 +73,13 @@ func (p *Poster) next() (*series, occurrence) {
 	return s, o
 }
 
-// send posts a new event, or increments the count of the posted one.
+// send posts a new event, or increments the count of a posted event.
 func (p *Poster) send(ctx context.Context, s *series, o occurrence) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if s.name != "" {
 		err := p.countUp(ctx, s, o)
-		// The event may be garbage-collected by now, or the operator may only create events.
+		// The event may already be deleted, or the operator may only have permission to create events.
 		if err == nil || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return err
 		}
@@ -145,7 +145,7 @@ func (p *Poster) done(s *series, o occurrence, err error) {
 	switch {
 	case err != nil:
 		p.stats.Failed += o.times
-		p.recent.remove(s.content) // the next one is a new event
+		p.recent.remove(s.content) // the next occurrence is a new event
 		p.failed(err)
 	case s.count > o.times:
 		p.stats.Repeated += o.times

@@ -2,10 +2,10 @@ package observe
 
 import "time"
 
-// warnEvery is how often drops, and failures, are logged at most.
+// warnEvery is the minimum time between two warnings about drops, and between two warnings about failures.
 const warnEvery = time.Minute
 
-// warned is when drops and failures were logged last, and how many there were since.
+// warned has the times of the last warnings about drops and failures, and the counts since these warnings.
 type warned struct {
 	drops, failures       time.Time
 	dropped, failedSilent int
@@ -21,7 +21,7 @@ func (p *Poster) drop(why string) {
 	}
 }
 
-// failed logs that the API server did not accept an event. The lock must be held.
+// failed logs that the API server rejected an event. The lock must be held.
 func (p *Poster) failed(err error) {
 	p.warned.failedSilent++
 	if now := time.Now(); now.Sub(p.warned.failures) >= warnEvery {

@@ -6,11 +6,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 )
 
-// logReason is the reason of Kubernetes events made of log lines, as in Python operators.
+// logReason is the reason of Kubernetes events for log lines, as in Python operators.
 const logReason = "Logging"
 
-// Recorder posts Kubernetes events about objects. A nil recorder posts none. It is safe for
-// concurrent use.
+// Recorder posts Kubernetes events about objects. A nil recorder posts nothing. It is safe for concurrent use.
 type Recorder struct {
 	recorders *Recorders
 	about     []ObjectReference
@@ -25,14 +24,14 @@ func (r *Recorder) WithoutSecrets(secrets *redact.Secrets) *Recorder {
 	return &Recorder{recorders: r.recorders, about: r.about, secrets: secrets}
 }
 
-// Record posts an event if its level is not below that of the settings. It never blocks.
+// Record posts an event if its level is at least the level in the settings. It never blocks.
 func (r *Recorder) Record(level slog.Level, kind, reason, message string) {
 	if r != nil {
 		r.recorders.record(r.about, level, false, EventContent{Type: kind, Reason: reason, Message: r.secrets.Text(message)})
 	}
 }
 
-// Unleveled posts an event whatever the level of the settings.
+// Unleveled posts an event regardless of the level in the settings.
 func (r *Recorder) Unleveled(kind, reason, message string) {
 	if r != nil {
 		r.recorders.record(r.about, 0, true, EventContent{Type: kind, Reason: reason, Message: r.secrets.Text(message)})
@@ -47,7 +46,7 @@ func (r *Recorder) About(refs ...ObjectReference) *Recorder {
 	return &Recorder{recorders: r.recorders, about: refs, secrets: r.secrets}
 }
 
-// eventType returns the type of Kubernetes events made of log lines of a level.
+// eventType returns the type of Kubernetes events for log lines of a level.
 func eventType(level slog.Level) string {
 	switch {
 	case level < slog.LevelInfo:

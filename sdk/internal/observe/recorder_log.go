@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Keys of attributes that are not posted: who logs, and where a handler panicked.
+// Keys of attributes that are not posted: the handler that logs, and the stack of a panic.
 const (
 	HandlerKey = "handler"
 	StackKey   = "stack"
@@ -50,7 +50,7 @@ func (h *recordingHandler) Handle(ctx context.Context, record slog.Record) error
 	return h.next.Handle(ctx, record)
 }
 
-// qualified puts the group's name before those of the record's attributes.
+// qualified adds the group's name to the keys of the record's attributes.
 func (h *recordingHandler) qualified(record slog.Record) slog.Record {
 	if h.group == "" {
 		return record

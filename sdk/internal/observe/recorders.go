@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxEarlyEvents limits the events that are kept until the poster is known.
+// maxEarlyEvents limits the number of events that are kept until [Recorders.Start].
 const maxEarlyEvents = 1000
 
-// Recorders makes the recorders of an operator. The operator's own handlers may use theirs before
-// the cluster and the settings are known: such events are kept until [Recorders.Start].
+// Recorders creates the recorders of an operator. Activities may use recorders before the cluster and the settings are known.
+// Such events are kept until [Recorders.Start].
 type Recorders struct {
 	now   func() time.Time
 	ready atomic.Pointer[posting]
@@ -21,17 +21,17 @@ type Recorders struct {
 	dropped int
 }
 
-// posting is how Kubernetes events are posted.
+// posting has the settings for posting Kubernetes events.
 type posting struct {
-	poster *Poster    // nil if none are posted
-	level  slog.Level // the least to post
+	poster *Poster    // nil if the operator posts no events
+	level  slog.Level // lowest level of posted events
 }
 
 // NewRecorders returns recorders that keep events until [Recorders.Start].
 func NewRecorders(now func() time.Time) *Recorders { return &Recorders{now: now} }
 
-// Start posts the kept events; later events are posted at once. The poster is nil if no events are to be posted.
-// Start returns the number of events that were dropped because there were too many.
+// Start posts the kept events; later events are posted at once. The poster is nil if the operator posts no events. Start
+// returns the number of events that were dropped because there were too many.
 func (r *Recorders) Start(poster *Poster, level slog.Level) (dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,8 +44,7 @@ func (r *Recorders) Start(poster *Poster, level slog.Level) (dropped int) {
 	return r.dropped
 }
 
-// For returns a recorder of events about objects. It is nil if it is known that no events are
-// posted.
+// For returns a recorder of events about objects. It is nil if the operator posts no events.
 func (r *Recorders) For(refs ...ObjectReference) *Recorder {
 	if p := r.ready.Load(); p != nil && p.poster == nil {
 		return nil
@@ -53,7 +52,7 @@ func (r *Recorders) For(refs ...ObjectReference) *Recorder {
 	return &Recorder{recorders: r, about: refs}
 }
 
-// record posts an event about each of the objects now, or as soon as the poster is known.
+// record posts an event about each object. Before [Recorders.Start], it keeps the event.
 func (r *Recorders) record(about []ObjectReference, level slog.Level, unleveled bool, content EventContent) {
 	content.At = r.now()
 	post := func(p posting) {

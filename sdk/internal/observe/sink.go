@@ -12,12 +12,12 @@ type Subscriber interface {
 	// Kinds returns the kinds of events that the subscriber receives. It is called once.
 	Kinds() []Kind
 
-	// Receive takes one event of these kinds.
+	// Receive handles one event of these kinds.
 	Receive(Event)
 }
 
-// Sink passes events on to its subscribers, in the order in which they subscribed. The zero value
-// has no subscribers; a nil sink never has any. It is safe for concurrent use.
+// Sink passes events on to its subscribers, in the order of their subscription. The zero value has no subscribers; a nil sink
+// never has subscribers. It is safe for concurrent use.
 type Sink struct {
 	mu     sync.Mutex // held while the routes change
 	routes atomic.Pointer[[kindCount][]Subscriber]

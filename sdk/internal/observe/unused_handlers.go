@@ -10,12 +10,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 )
 
-// maxExamined is how many causes are examined for what keeps handlers from being called. The operator has listed the
-// objects by then, or has too many of them to look at all.
+// maxExamined is the number of causes whose decisions are examined. After so many causes, the operator has listed its objects,
+// or has too many objects to examine all.
 const maxExamined = 1000
 
-// UnusedHandlers finds handlers that are never called although there are objects, because their filters keep out all
-// of them. Those of updates and deletions are not among them: it is normal that nothing is updated.
+// UnusedHandlers finds handlers that are never called although there are objects, because their filters reject all objects.
+// It excludes update and delete handlers, because it is normal that no object is updated or deleted.
 type UnusedHandlers struct {
 	sink *Sink
 	uses map[*handlers.Handler]*use
@@ -25,11 +25,11 @@ type UnusedHandlers struct {
 // use records the calls of a handler, and the objects that its filters rejected.
 type use struct {
 	called atomic.Bool
-	kept   atomic.Int32 // number of objects that a filter kept out
+	kept   atomic.Int32 // number of objects that a filter rejected
 	why    atomic.Pointer[handlers.Mismatch]
 }
 
-// note takes a decision about the handler.
+// note records a decision about the handler.
 func (u *use) note(d handlers.Decision, secrets *redact.Secrets) {
 	switch {
 	case u.called.Load():
@@ -42,7 +42,7 @@ func (u *use) note(d handlers.Decision, secrets *redact.Secrets) {
 	}
 }
 
-// causeExaminer is the part of [UnusedHandlers] that ends after some causes.
+// causeExaminer is the part of [UnusedHandlers] that unsubscribes after maxExamined causes.
 type causeExaminer struct{ unused *UnusedHandlers }
 
 // NewUnusedHandlers subscribes to the sink.
@@ -96,7 +96,7 @@ func (x *causeExaminer) Receive(event Event) {
 	}
 }
 
-// Report logs the handlers that were never called, some time after the start.
+// Report logs the handlers that were not called since the start of the operator.
 func (u *UnusedHandlers) Report(logger *slog.Logger, after time.Duration) {
 	for h, known := range u.uses {
 		if known.called.Load() || known.kept.Load() == 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxName   = 63 // limit of Kubernetes on the name of an annotation, without its prefix
+	maxName   = 63 // maximum length of an annotation's name in Kubernetes, without the prefix
 	hashSize  = 4
 	ofOwnedRS = "-ofDRS"
 )
@@ -25,7 +25,7 @@ var encoding = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs
 func annotationKeys(prefix string, v1 bool, key string, object map[string]any) []string {
 	key = markKey(key, object)
 	full := shortenV2(prefix, key)
-	if v1 && tooLongFor(full, maxName) { // else they are the same
+	if v1 && tooLongFor(full, maxName) { // otherwise, both names are equal
 		if old := shortenV1(prefix, key); old != full {
 			return []string{full, old}
 		}
@@ -33,8 +33,8 @@ func annotationKeys(prefix string, v1 bool, key string, object map[string]any) [
 	return []string{full}
 }
 
-// markKey changes the key for a ReplicaSet of a Deployment. Kubernetes copies the annotations of the
-// Deployment to it, and their states must not be mixed up.
+// markKey changes the key for a ReplicaSet of a Deployment. Kubernetes copies the Deployment's annotations to the
+// ReplicaSet, and the operator must not read them as the state of the ReplicaSet.
 func markKey(key string, obj map[string]any) string {
 	if obj["kind"] != "ReplicaSet" {
 		return key
@@ -48,7 +48,7 @@ func markKey(key string, obj map[string]any) string {
 	return key
 }
 
-// shortenV2 returns the name in which only the part after the prefix is limited.
+// shortenV2 returns the V2 name. The limit applies to the part after the prefix.
 func shortenV2(prefix, key string) string {
 	name := safe(key)
 	if tooLongFor(key, maxName) {
@@ -58,8 +58,8 @@ func shortenV2(prefix, key string) string {
 	return prefix + "/" + name
 }
 
-// shortenV1 returns the name in which the prefix counts towards the limit too. For a long prefix, little
-// more than the hash remains.
+// shortenV1 returns the V1 name. The limit includes the prefix. If the prefix is long, little more than the hash remains
+// of the key.
 func shortenV1(prefix, key string) string {
 	name := safe(key)
 	room := maxName - utf8.RuneCountInString(prefix) - len("/")
@@ -70,11 +70,11 @@ func shortenV1(prefix, key string) string {
 	return prefix + "/" + name
 }
 
-// hashSuffix returns the hash of a key, which is appended to the part that remains of it.
+// hashSuffix returns the hash of a key, which is appended to the shortened key.
 func hashSuffix(key string) string {
 	hash, err := blake2b.New(hashSize, nil)
 	if err != nil {
-		panic("blake2b refuses its size: " + err.Error()) // the size is a constant
+		panic("blake2b refuses its size: " + err.Error()) // impossible, because the size is a valid constant
 	}
 	hash.Write([]byte(key))
 	return strings.TrimRight("-"+encoding.EncodeToString(hash.Sum(nil)), "=-.")
@@ -97,13 +97,13 @@ func safe(key string) string {
 }
 
 // tooLongFor reports whether a string has more characters than the limit. It counts bytes first,
-// because that is faster and short keys are the rule.
+// because this is faster and most keys are short.
 func tooLongFor(s string, limit int) bool {
 	return len(s) > limit && utf8.RuneCountInString(s) > limit
 }
 
-// firstRunes returns the first n characters. A negative n counts from the end, as in Python, where
-// a very long prefix leaves a part of the name this way.
+// firstRunes returns the first n characters. A negative n counts from the end, as in Python. For a very long prefix, n is
+// negative, and Kopf for Python keeps a part of the name this way.
 func firstRunes(s string, n int) string {
 	if n < 0 {
 		n = max(0, utf8.RuneCountInString(s)+n)
@@ -117,8 +117,8 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-// storePrefixMarker adds the annotation by which other operators recognise that everything under
-// the prefix is the state of an operator. Prefixes that begin with "kopf." need none.
+// storePrefixMarker adds the annotation that marks the prefix as the prefix of an operator's state, so that other operators
+// exclude it from the essence. Prefixes that begin with "kopf." need no marker.
 func storePrefixMarker(prefix string, obj map[string]any, p *patch.Patch) {
 	if prefix == "" || strings.HasPrefix(prefix, "kopf.") {
 		return

@@ -7,9 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// ProgressBinder is a progress storage that needs more than the tree of an object. It is bound to
-// the object and to a context for its I/O in each cycle. The object is nil if it lacks annotations
-// that did not fit on it.
+// ProgressBinder is a progress storage that needs more than the tree of an object. In each cycle, it is bound to the object
+// and to a context for I/O. The object is nil if annotations did not fit on it, because then it is incomplete.
 type ProgressBinder interface {
 	BindProgress(ctx context.Context, object *object.Object) ProgressStorage
 }
@@ -26,7 +25,7 @@ func BindProgress(ctx context.Context, storage ProgressStorage, object *object.O
 		return s.BindProgress(ctx, object)
 	case MultiProgress:
 		if !slices.ContainsFunc(s, bindsProgress) {
-			return storage // saves the allocation
+			return storage // no part needs a binding, so nothing is allocated
 		}
 		bound := make(MultiProgress, len(s))
 		for i, part := range s {
@@ -38,7 +37,7 @@ func BindProgress(ctx context.Context, storage ProgressStorage, object *object.O
 	}
 }
 
-// bindsProgress reports whether a storage, or a part of it, is bound to cycles.
+// bindsProgress reports whether a storage, or a part of a multi-storage, must be bound to cycles.
 func bindsProgress(storage ProgressStorage) bool {
 	several, _ := storage.(MultiProgress)
 	_, binds := storage.(ProgressBinder)
@@ -64,7 +63,7 @@ func BindDiffBase(ctx context.Context, storage DiffBaseStorage, object *object.O
 	}
 }
 
-// BindsDiffBase reports whether a storage, or a part of it, is bound to cycles.
+// BindsDiffBase reports whether a storage, or a part of a multi-storage, must be bound to cycles.
 func BindsDiffBase(storage DiffBaseStorage) bool {
 	several, _ := storage.(MultiDiffBase)
 	_, binds := storage.(DiffBaseBinder)

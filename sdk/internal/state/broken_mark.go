@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// asideName begins the names of annotations that keep what could not be read.
+	// asideName is the start of the names of annotations that keep unreadable values.
 	asideName = "unreadable."
 
-	// MaxAside limits the bytes that are kept of what could not be read.
+	// MaxAside limits the bytes that are kept of an unreadable value.
 	MaxAside = 4096
 )
 
-// BrokenMark is the error of a record or a diff base that is stored on an object and cannot be decoded,
-// because people or other programs have changed it.
+// BrokenMark is the error of a stored record or diff base that cannot be decoded, because people or other programs changed
+// it.
 type BrokenMark struct {
 	What string      // "the progress of handler \"fn\""
 	Path object.Path // path of the annotation or the field
@@ -57,9 +57,9 @@ func (m *BrokenMark) Where() string {
 // Aside returns the name of the annotation that [BrokenMark.SetAside] writes.
 func (m *BrokenMark) Aside() string { return shortenV2(m.prefix, asideName+m.name) }
 
-// SetAside adds to the patch that the broken value moves to a separate annotation, which is no part of the essence.
-// At most the first [MaxAside] bytes of the value are kept. If the patch already replaces the value, the replacement
-// stays.
+// SetAside adds changes to the patch that move the broken value to a separate annotation, which is not a part of the essence.
+// At most the first [MaxAside] bytes of the value are kept. If the patch already replaces the value, it keeps the
+// replacement.
 func (m *BrokenMark) SetAside(obj map[string]any, p *patch.Patch) {
 	value, exists := object.Lookup(obj, m.Path)
 	if !exists {
@@ -69,7 +69,7 @@ func (m *BrokenMark) SetAside(obj map[string]any, p *patch.Patch) {
 	if !ok {
 		encoded, err := json.Marshal(value)
 		if err != nil {
-			encoded = []byte(err.Error()) // of a tree that was decoded from JSON, never
+			encoded = []byte(err.Error()) // unreachable, because the value was decoded from JSON
 		}
 		text = string(encoded)
 	}
@@ -80,7 +80,7 @@ func (m *BrokenMark) SetAside(obj map[string]any, p *patch.Patch) {
 	storePrefixMarker(m.prefix, obj, p)
 }
 
-// firstBytes returns the beginning of a text, without a part of a character at its end.
+// firstBytes returns the start of a text. It does not cut inside a character.
 func firstBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text

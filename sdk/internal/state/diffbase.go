@@ -8,25 +8,24 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// DiffBaseStorage stores the essence of objects as last handled. It is safe for concurrent use.
+// DiffBaseStorage stores the last-handled essence of objects. It is safe for concurrent use.
 type DiffBaseStorage interface {
-	// Essence returns the part of an object whose changes count, with the extra fields that handlers need, and
+	// Essence returns the part of an object whose changes cause updates, with the extra fields that handlers need, and
 	// without the storage's own records. It may share values with the object.
 	Essence(object map[string]any, extra []object.Path) map[string]any
 
-	// Fetch returns the essence of an object as last handled; nil if there is none.
+	// Fetch returns the last-handled essence of an object; nil if the object was never handled.
 	Fetch(object map[string]any) (map[string]any, error)
 
-	// Store adds an essence to the patch as the last-handled one. The raw JSON of the object and the
-	// extra fields determine the order of the keys in the text. They may be nil: then the text is
-	// sorted, and means the same.
+	// Store adds an essence to the patch as the last-handled essence. The raw JSON of the object and the extra fields
+	// determine the order of the keys in the stored JSON. If they are nil, the keys are sorted.
 	Store(object map[string]any, raw []byte, essence map[string]any, extra []object.Path, p *patch.Patch) error
 }
 
-// lastHandled names the diff base in errors.
+// lastHandled is the name of the diff base in errors.
 const lastHandled = "the last-handled configuration"
 
-// decodeEssence decodes a stored essence. The text "null" means none.
+// decodeEssence decodes a stored essence. It returns nil for "null".
 func decodeEssence(stored any) (map[string]any, error) {
 	text, ok := stored.(string)
 	if !ok {
@@ -43,7 +42,7 @@ func decodeEssence(stored any) (map[string]any, error) {
 	if !ok {
 		return nil, fmt.Errorf("want a map, got %T", v)
 	}
-	// Python writes NaN, but no object has it: handlers could not decode their old state.
+	// Python can write NaN, which JSON does not have, so handlers could not decode their old state.
 	if err := object.CheckTree(m); err != nil {
 		return nil, err
 	}

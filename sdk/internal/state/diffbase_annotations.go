@@ -11,7 +11,7 @@ import (
 type AnnotationsDiffBase struct {
 	Prefix  string        // prefix of the annotation
 	Key     string        // name of the annotation
-	V1      bool          // write the V1 name of a long key too
+	V1      bool          // also write the V1 name of a long key
 	Ignored []object.Path // fields that are excluded from the essence
 }
 
@@ -51,7 +51,7 @@ func (s *AnnotationsDiffBase) Store(obj map[string]any, raw []byte, last map[str
 	if err != nil {
 		return fmt.Errorf("store the last-handled configuration: %w", err)
 	}
-	text = append(text, '\n') // kubectl does not wrap texts that end with a line break
+	text = append(text, '\n') // kubectl shows a value that ends with a line break unwrapped
 	for _, key := range s.keys(obj) {
 		p.Set(object.Path{"metadata", "annotations", key}, string(text))
 	}

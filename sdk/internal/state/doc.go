@@ -1,17 +1,14 @@
-// Package state reads and writes the operator's records on objects, which survive restarts and which the next
-// operator understands: pure functions of decoded objects and patches.
+// Package state reads and writes the operator's records on objects, which survive restarts. It has pure functions of decoded
+// objects and patches.
 //
 //   - The finalizer keeps an object in the cluster until its handlers are done: [AddFinalizer].
-//   - The essence is the part of an object whose changes count: the fields that people and
-//     controllers mean, without those of the system and of operators: [BuildEssence].
-//   - The diff base is the essence as last handled, with which the current one is compared:
-//     [DiffBaseStorage].
-//   - Progress is how far the handlers of an object are in the current cause: [Progress] and
-//     [ProgressStorage].
-//   - Results are what handlers returned, in the object's status: [DeliverResults].
+//   - The essence is the part of an object whose changes cause updates: all fields except the fields that the system and
+//     operators write: [BuildEssence].
+//   - The diff base is the last-handled essence, with which the current essence is compared: [DiffBaseStorage].
+//   - The progress has the state of an object's handlers for the current cause: [Progress] and [ProgressStorage].
+//   - The results of handlers are in the object's status: [DeliverResults].
 //
-// Diff bases and progress are stored in annotations by default. Kubernetes limits the part of an
-// annotation's name after the prefix to 63 characters. Longer names are cut, and a hash of the
-// whole name is appended. There are two ways to do so: V1 counts the prefix too, V2 does not. For
-// older operators, both names are written where they differ.
+// Diff bases and progress are stored in annotations by default. Kubernetes limits the part of an annotation's name after the
+// prefix to 63 characters. Longer names are shortened, and a hash of the whole name is appended. In V1 names, the limit
+// includes the prefix; in V2 names, it does not. If both names differ, both are written, for older operators.
 package state

@@ -6,18 +6,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Annotations of operators have a known prefix, or any prefix under which there is a marker.
+// Annotations of operators have a known prefix, or a prefix with a marker annotation.
 const (
 	knownPrefix = "kopf.zalando.org"
 	marker      = "kopf-managed"
 	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// BuildEssence returns the essence of an object: everything but its type, metadata and status, plus
-// its labels, and its annotations except those of operators and of kubectl.
+// BuildEssence returns the essence of an object: all fields except its type, metadata and status, plus its labels and
+// annotations, without the annotations of operators and kubectl.
 //
-// The extra fields are included even if they would not be; the ignored fields are always excluded.
-// The essence shares its values with the object.
+// The essence always includes the extra fields, such as status fields that handlers name. It never includes the ignored
+// fields. It shares its values with the object.
 func BuildEssence(obj map[string]any, extra, ignored []object.Path) map[string]any {
 	out := make(map[string]any, len(obj))
 	for key, value := range obj {
@@ -61,8 +61,8 @@ func essentialMetadata(meta map[string]any) map[string]any {
 	return out
 }
 
-// foreign returns a check for annotations that operators and kubectl write. If one annotation is
-// a marker, it applies to all annotations with the same prefix.
+// foreign returns a function that reports whether operators or kubectl wrote an annotation. A marker among the annotations
+// applies to all annotations with its prefix.
 func foreign(annotations map[string]any) func(key string) bool {
 	var marked []string
 	for key := range annotations {
@@ -93,8 +93,7 @@ func isKnown(prefix string) bool {
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// filterKeys returns the map without the keys for which drop is true, or the map itself if there
-// are none.
+// filterKeys returns the map without the keys for which drop returns true. If there are none, it returns the map itself.
 func filterKeys(m map[string]any, drop func(key string) bool) map[string]any {
 	dropped := 0
 	for key := range m {
@@ -114,8 +113,8 @@ func filterKeys(m map[string]any, drop func(key string) bool) map[string]any {
 	return out
 }
 
-// withoutAnnotations returns the essence without some annotations, and without parents that become
-// empty, or the essence itself if nothing changes.
+// withoutAnnotations returns the essence without some annotations, and without parents that become empty. If nothing
+// changes, it returns the essence itself.
 func withoutAnnotations(essence map[string]any, drop func(key string) bool) map[string]any {
 	annotations := object.Annotations(essence)
 	rest := filterKeys(annotations, drop)
@@ -125,8 +124,8 @@ func withoutAnnotations(essence map[string]any, drop func(key string) bool) map[
 	return WithoutEmpty(object.With(essence, object.Path{"metadata", "annotations"}, rest))
 }
 
-// WithoutEmpty returns the essence without empty labels, annotations, metadata and status, or the
-// essence itself if nothing changes.
+// WithoutEmpty returns the essence without empty labels, annotations, metadata and status. If nothing changes, it returns
+// the essence itself.
 func WithoutEmpty(essence map[string]any) map[string]any {
 	for _, path := range mayBeEmpty {
 		if v, ok := object.Lookup(essence, path); ok && isEmpty(v) {
@@ -138,7 +137,7 @@ func WithoutEmpty(essence map[string]any) map[string]any {
 
 var mayBeEmpty = []object.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}}
 
-// isEmpty reports whether Python takes a value for false.
+// isEmpty reports whether a value is false in a condition in Python.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -6,9 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// essenceText returns the JSON text of an essence, byte for byte as Kopf for Python writes it. Its
-// keys have the order in which they arrived in the JSON of the object, except that the metadata
-// come after everything else, and the extra fields after them.
+// essenceText returns the JSON of an essence, equal to the bytes that Kopf for Python writes. The keys have the order of the
+// object's JSON, except that the metadata follow the other fields, and the extra fields follow the metadata.
 func essenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byte, error) {
 	order := keyOrderOf(raw)
 	for _, path := range extra {
@@ -17,7 +16,7 @@ func essenceText(essence map[string]any, raw []byte, extra []object.Path) ([]byt
 	return order.append(make([]byte, 0, len(raw)/2+64), essence, raw)
 }
 
-// keyOrder is the order of the keys of a map. A nil keyOrder means the order in which they arrived.
+// keyOrder is the order of the keys of a map. A nil keyOrder means the order in the object's JSON.
 type keyOrder []orderedKey
 
 type orderedKey struct {
@@ -25,8 +24,8 @@ type orderedKey struct {
 	order *keyOrder // order of the keys in the value
 }
 
-// keyOrderOf returns the order in which Python makes an essence: first the fields that are copied, then
-// the labels, then the annotations that are not excluded.
+// keyOrderOf returns the order in which Python builds an essence: first the copied fields, then the labels, then the
+// annotations that are not excluded.
 func keyOrderOf(raw []byte) *keyOrder {
 	root := &keyOrder{}
 	var meta []byte
@@ -86,8 +85,8 @@ func (n *keyOrder) index(key string) int {
 	return slices.IndexFunc(*n, func(k orderedKey) bool { return k.key == key })
 }
 
-// ensure adds a field as Python sets one: an existing field keeps its place, a new one comes last,
-// and the field itself has the order in which it arrived.
+// ensure adds a field in the way of Python's dict: an existing field keeps its place, and a new field comes last. The keys
+// inside the field have the order of the object's JSON.
 func (n *keyOrder) ensure(path object.Path) {
 	for i, key := range path {
 		last := i == len(path)-1

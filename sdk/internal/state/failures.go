@@ -13,42 +13,42 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Failure is what remains on an object of a handler that has failed permanently, after the progress
-// of its cause is purged. Without it, the object would look as if it were handled.
+// Failure is the record of a permanently failed handler. It stays on the object after the progress of the cause is purged.
+// Without it, the object would look like a successfully handled object.
 type Failure struct {
 	Handler string    // id of the handler
-	Parent  string    // id of the top-level handler of a sub-handler; else empty
+	Parent  string    // id of the top-level handler of a sub-handler; otherwise empty
 	Purpose string    // reason for which the handler was called
 	Started time.Time // time when the handler was first selected
 	Stopped time.Time // time of the failure
 	Retries int       // number of calls
-	Message string    // the error
+	Message string    // error of the handler
 
-	// Old is the essence before the change that the handler was called for; nil if there was none, or
-	// if it is too big to be kept. The diff base has the one after the change.
+	// Old is the essence before the change that the handler was called for; nil if the object was new, or if the essence is
+	// too big to be kept. The diff base has the essence after the change.
 	Old map[string]any
 
 	// Done are the ids of sub-handlers of the same top-level handler that have succeeded.
 	Done []string
 
-	// UID identifies the object after a deletion; else empty. An object that is made from a copy must
-	// not pass for one whose deletion is handled.
+	// UID is the uid of the object, for delete handlers; otherwise empty. If a user creates a new object from a copy of the
+	// manifest, the failure must not apply to the new object.
 	UID string
 
-	// Again means that the handler is being called again: the progress has how far it is.
+	// Again means that the handler is being retried; its state is in the progress.
 	Again bool
 }
 
 const (
-	// failedHandler is the beginning of the names of the annotations. Ids of handlers cannot begin
-	// with it, so that progress has other names.
+	// failedHandler is the start of the names of the annotations. Ids of handlers cannot start with it, so these names
+	// differ from the names of progress records.
 	failedHandler = "failed-handler/"
 
-	maxFailureMessage = 1000      // characters
-	maxFailureOld     = 16 * 1024 // bytes
+	maxFailureMessage = 1000      // maximum number of characters
+	maxFailureOld     = 16 * 1024 // maximum number of bytes
 )
 
-// Top returns the id of the handler that must be called to call the failed one again.
+// Top returns the id of the top-level handler that must be called to retry the failed handler.
 func (f *Failure) Top() string { return cmp.Or(f.Parent, f.Handler) }
 
 // IsDeletionOf reports whether a deletion handler of the object with the UID has failed.
@@ -58,7 +58,7 @@ func (f *Failure) IsDeletionOf(uid string) bool {
 
 // failureText is the JSON of a failure.
 type failureText struct {
-	Handler string          `json:"handler"` // first key, so that the value does not look like progress
+	Handler string          `json:"handler"` // first key, so that the value differs from progress records
 	Parent  string          `json:"parent,omitempty"`
 	Purpose string          `json:"purpose"`
 	Started string          `json:"started"`
@@ -71,14 +71,14 @@ type failureText struct {
 	Old     json.RawMessage `json:"old,omitempty"`
 }
 
-// Failures keeps permanent failures in annotations, one for each handler. They are outside of the
-// essence, like all annotations with the prefix.
+// Failures keeps permanent failures in annotations, one for each handler. Like all annotations with the prefix, they are
+// not a part of the essence.
 type Failures struct {
 	Prefix string
 }
 
-// FailuresBeside returns where failures are kept for a progress storage: under its prefix or, if it
-// has none, under the default one.
+// FailuresBeside returns the storage of failures for a progress storage. It has the prefix of the progress storage or, if
+// that has no prefix, the default prefix.
 func FailuresBeside(storage ProgressStorage) Failures {
 	if prefix := prefixOf(storage); prefix != "" {
 		return Failures{Prefix: prefix}
@@ -100,9 +100,8 @@ func prefixOf(storage ProgressStorage) string {
 	return ""
 }
 
-// Read returns the failures on an object of the given handlers and their sub-handlers, sorted by the handlers' ids.
-// It ignores failures of other operators, failures that Kubernetes copied from an owner, and strings that are no
-// failures.
+// Read returns the failures on an object of the given handlers and their sub-handlers, sorted by the handlers' ids. It
+// ignores failures of other operators, failures that Kubernetes copied from an owner, and other strings.
 func (s Failures) Read(obj map[string]any, ids []string) []Failure {
 	var found []Failure
 	for key, stored := range object.Annotations(obj) {
@@ -187,8 +186,8 @@ func (s Failures) RemoveAll(obj map[string]any, p *patch.Patch) {
 	}
 }
 
-// Clear returns the essence without the failures, or the essence itself if it has none. Storages of
-// users may regard all annotations as a part of the essence.
+// Clear returns the essence without the failures. If it has none, Clear returns the essence itself. It is necessary because
+// user-defined storages may regard all annotations as a part of the essence.
 func (s Failures) Clear(essence map[string]any) map[string]any {
 	if object.Annotations(essence) == nil {
 		return essence
@@ -205,9 +204,8 @@ func (s Failures) key(id string, obj map[string]any) string {
 	return annotationKeys(s.Prefix, false, failedHandler+id, obj)[0]
 }
 
-// Failures returns the failures of the handlers of the progress, sub-handlers included. The records of
-// sub-handlers are in the storage or, if they were made in this cycle, in the given ones. Old is the
-// essence before the change.
+// Failures returns the failures of the handlers of the progress and of their sub-handlers. It reads the records of
+// sub-handlers from the storage; records of this cycle are passed as arguments. Old is the essence before the change.
 func (s Progress) Failures(object map[string]any, storage ProgressStorage, subs map[string]Record, old map[string]any) ([]Failure, error) {
 	var failures []Failure
 	for _, h := range s.handlers {
@@ -250,8 +248,8 @@ func failureOf(id, parent string, r Record) Failure {
 	return Failure{Handler: id, Parent: parent, Started: r.Started, Stopped: r.Stopped, Retries: r.Retries, Message: r.Message}
 }
 
-// Restarted returns the progress in which active handlers that have failed permanently start again:
-// those that are chosen by their ids.
+// Restarted returns the progress in which permanently failed active handlers start again. A function selects the handlers by
+// their ids.
 func (s Progress) Restarted(chosen func(id string) bool, now time.Time) Progress {
 	s = s.clone()
 	for i, h := range s.handlers {

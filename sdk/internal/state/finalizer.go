@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// DefaultFinalizer is the finalizer of operators whose settings name none.
+// DefaultFinalizer is the finalizer of operators whose settings have no finalizer.
 const DefaultFinalizer = "kopf.zalando.org/KopfFinalizerMarker"
 
 var field = object.Path{"metadata", "finalizers"}
@@ -17,13 +17,13 @@ func Deleting(obj map[string]any) bool {
 	return object.Metadata(obj)["deletionTimestamp"] != nil
 }
 
-// HasFinalizer reports whether the object has the finalizer, so that its deletion has to wait.
+// HasFinalizer reports whether the object has the finalizer, so that its deletion waits for the operator.
 func HasFinalizer(object map[string]any, name string) bool {
 	return slices.Contains(finalizers(object), any(name))
 }
 
-// AddFinalizer adds the finalizer to the object, unless it is present. It is a transformation, because
-// a merge patch would overwrite finalizers that others add at the same time.
+// AddFinalizer adds the finalizer to the object, unless it is present. It is a transformation, because a merge patch would
+// overwrite finalizers that other clients add concurrently.
 func AddFinalizer(p *patch.Patch, name string) {
 	p.AddFn(func(obj map[string]any) error {
 		if HasFinalizer(obj, name) {

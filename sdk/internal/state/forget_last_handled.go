@@ -7,14 +7,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// DiffBaseForgetter is a diff base storage that can forget. The built-in ones can.
+// DiffBaseForgetter is a diff base storage that can forget. All built-in storages implement it.
 type DiffBaseForgetter interface {
 	// Forget removes the last-handled essence from the object through the patch.
 	Forget(object map[string]any, p *patch.Patch) error
 }
 
-// ForgetLastHandled removes the last-handled essence from an object through the patch: the object then counts as
-// never handled. It returns an error if the storage cannot forget.
+// ForgetLastHandled removes the last-handled essence from an object through the patch, so that the object counts as never
+// handled. It returns an error if the storage does not implement [DiffBaseForgetter].
 func ForgetLastHandled(storage DiffBaseStorage, object map[string]any, p *patch.Patch) error {
 	s, ok := storage.(DiffBaseForgetter)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// WithoutMetadata returns the essence without the labels and annotations of these names or, where a name ends
-// with a slash, of this prefix. It returns the essence itself if nothing changes.
+// WithoutMetadata returns the essence without the labels and annotations with the given names. A name that ends with a slash
+// is a prefix. It returns the essence itself if nothing changes.
 func WithoutMetadata(essence map[string]any, names []string) map[string]any {
 	if len(names) == 0 || essence == nil {
 		return essence

@@ -12,8 +12,8 @@ import (
 // foreignFinalizers are finalizers with which Kubernetes controls how objects are deleted.
 var foreignFinalizers = []string{"kubernetes", "orphan", "foregroundDeletion"}
 
-// CheckFinalizer returns an error if the API server would reject the name of a finalizer, or take it
-// for one of its own.
+// CheckFinalizer returns an error if the API server would reject the name of a finalizer, or if it is a finalizer of
+// Kubernetes itself.
 func CheckFinalizer(name string) error {
 	switch wrong := validation.IsQualifiedName(name); {
 	case len(wrong) > 0:
@@ -24,9 +24,9 @@ func CheckFinalizer(name string) error {
 	return nil
 }
 
-// CheckNames returns an error if the storages would keep something in annotations that have no valid
-// name, or the progress of one of the handlers where they keep something else. Whether two handlers share
-// an annotation depends on their resources: see [handlers.Set.Conflicts].
+// CheckNames returns an error if the name of an annotation of the storages is invalid, or if the progress of a handler has
+// the same annotation as another value. Conflicts between two handlers depend on their resources: see
+// [handlers.Set.Conflicts].
 func CheckNames(progress ProgressStorage, base DiffBaseStorage, ids []string) error {
 	var errs []error
 	taken := map[string]string{}

@@ -2,8 +2,8 @@ package state
 
 import "maps"
 
-// PausedAnnotation is the annotation that keeps the operator's hands off an object. Its value is the reason,
-// for people; "false" is the same as no annotation.
+// PausedAnnotation is the annotation that pauses the handling of an object. Its value is the reason for people; "false" means
+// that the object is not paused.
 const PausedAnnotation = "kopf.dev/paused"
 
 // Paused reports whether an object has the annotation that pauses it, and the reason, which may be empty.
@@ -15,8 +15,8 @@ func Paused(tree map[string]any) (reason string, paused bool) {
 	return reason, there && reason != "false"
 }
 
-// WithoutPaused returns an essence without the annotation that pauses an object: to pause and to resume it
-// are no changes. The essence itself is not modified.
+// WithoutPaused returns an essence without the annotation that pauses an object, so that pausing and resuming cause no
+// updates. It does not modify the given essence.
 func WithoutPaused(essence map[string]any) map[string]any {
 	metadata, _ := essence["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)

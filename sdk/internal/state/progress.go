@@ -10,15 +10,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// Progress is the progress of the handlers of one object in one cycle. It is immutable: the methods
-// that change it return a new one.
+// Progress is the progress of the handlers of one object in one cycle. It is immutable: methods return a changed copy.
 //
 // A cycle has these steps: [ReadProgress] with all handlers of the resource; [Progress.WithPurpose] with the reason;
-// [Progress.WithHandlers] with the handlers that this reason selects. Other handlers with records are passive: they
-// do not run and do not keep the cycle from being done, but they are counted, and purged at its end. If
-// [Progress.Extras] returns any, this cause supersedes an unfinished one. The handlers that are due are called; their
-// outcomes go to [Progress.WithOutcomes]; [Progress.Store] writes the changes. When [Progress.Done], [Progress.Purge]
-// removes all records; until then, [Progress.Delays] returns when to come back.
+// [Progress.WithHandlers] with the handlers that this reason selects. Other handlers with records are passive: they do not
+// run, and the cause is done without them, but they are counted, and purged at the end. If [Progress.Extras] returns
+// handlers, this cause supersedes an unfinished cause. The cycle calls the due handlers, passes the outcomes to
+// [Progress.WithOutcomes], and writes the changes by [Progress.Store]. If [Progress.Done] returns true, [Progress.Purge]
+// removes all records. Otherwise [Progress.Delays] returns when the next handlers are due.
 //
 // Sub-handlers take the same steps within the call of their parent: ReadProgress with their ids, the
 // purpose of the parent, their own outcomes, and Store. The outcome of the parent must list all
@@ -33,7 +32,7 @@ type HandlerProgress struct {
 	ID     string // id of the handler
 	Record Record
 
-	// Active handlers belong to the current cause. Passive ones have records of another one.
+	// Active handlers belong to the current cause. Passive handlers have records of another cause.
 	Active bool
 
 	stored *Record // record on the object, to store only changes
@@ -41,12 +40,12 @@ type HandlerProgress struct {
 
 // Counts are numbers of handlers by their state.
 type Counts struct {
-	Success int // succeeded
-	Failure int // failed permanently
-	Running int // not finished
+	Success int // number of succeeded handlers
+	Failure int // number of permanently failed handlers
+	Running int // number of unfinished handlers
 }
 
-// UnknownHandlerError is the error of outcomes of handlers that the progress does not have.
+// UnknownHandlerError is the error for outcomes of handlers that are not in the progress.
 type UnknownHandlerError struct {
 	IDs []string // ids of the handlers
 }
@@ -56,14 +55,14 @@ func (e *UnknownHandlerError) Error() string {
 	return fmt.Sprintf("add outcomes: unknown handlers %q", e.IDs)
 }
 
-// ReadProgress reads the records of the handlers from an object. All are passive until they are
-// selected. A handler whose start was lost starts now.
+// ReadProgress reads the records of the handlers from an object. All handlers are passive until [Progress.WithHandlers]
+// makes them active. If a record has no start, the handler starts now.
 func ReadProgress(object map[string]any, storage ProgressStorage, ids []string, now time.Time) (Progress, error) {
 	now = stored(now)
 	var s Progress
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
-			continue // the same handler for another reason
+			continue // another registration of the same handler, for another reason
 		}
 		r, err := storage.Fetch(object, id)
 		if err != nil {
@@ -81,8 +80,8 @@ func ReadProgress(object map[string]any, storage ProgressStorage, ids []string, 
 	return s, nil
 }
 
-// WithPurpose sets the reason of the cycle. It also sets the reason of the named handlers, whose records this cause
-// adopts from an earlier cause.
+// WithPurpose sets the reason of the cycle. It also sets the reason of the given handlers, whose records this cause takes
+// over from an earlier cause.
 func (s Progress) WithPurpose(purpose string, ids ...string) Progress {
 	s = s.clone()
 	s.purpose = purpose
@@ -94,7 +93,7 @@ func (s Progress) WithPurpose(purpose string, ids ...string) Progress {
 	return s
 }
 
-// WithHandlers makes handlers active. Those without a record start now.
+// WithHandlers makes handlers active. Handlers without a record start now.
 func (s Progress) WithHandlers(ids []string, now time.Time) Progress {
 	s = s.clone()
 	for _, id := range ids {
@@ -108,8 +107,7 @@ func (s Progress) WithHandlers(ids []string, now time.Time) Progress {
 	return s
 }
 
-// WithOutcomes adds the outcomes of the handlers that were called. It returns an
-// [UnknownHandlerError] for others.
+// WithOutcomes adds the outcomes of called handlers. It returns an [UnknownHandlerError] if a handler is not in the progress.
 func (s Progress) WithOutcomes(outcomes map[string]handlers.Outcome, now time.Time) (Progress, error) {
 	s = s.clone()
 	var unknown []string
@@ -165,14 +163,14 @@ func message(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// union returns the ids of both lists, sorted and without repetitions.
+// union returns the ids of both lists, sorted and without duplicates.
 func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Store adds the records that have changed to the patch.
+// Store adds the changed records to the patch.
 func (s Progress) Store(object map[string]any, storage ProgressStorage, p *patch.Patch) error {
 	for _, h := range s.handlers {
 		if h.stored != nil && h.stored.Equal(h.Record) {
@@ -185,8 +183,8 @@ func (s Progress) Store(object map[string]any, storage ProgressStorage, p *patch
 	return nil
 }
 
-// Purge removes the records of all handlers of the operator, of those of the progress, and of their
-// sub-handlers of all levels. Records of other operators stay.
+// Purge removes the records of all handlers of the operator, of the handlers in the progress, and of their sub-handlers of
+// all levels. Records of other operators stay.
 func (s Progress) Purge(object map[string]any, storage ProgressStorage, ids []string, p *patch.Patch) error {
 	all := slices.Clone(ids)
 	for _, h := range s.handlers {

@@ -12,7 +12,7 @@ import (
 type AnnotationsProgress struct {
 	Prefix   string // prefix of the annotations
 	TouchKey string // name of the annotation that a touch changes
-	V1       bool   // write the V1 names of long ids too
+	V1       bool   // also write the V1 names of long ids
 	Verbose  bool   // write unknown values as null
 }
 

@@ -10,20 +10,20 @@ import (
 
 // Orphan is a record of a handler that the operator does not have.
 type Orphan struct {
-	ID        string // id of the handler, as far as the stored name has it
-	Shortened bool   // the id was too long for a name: only its beginning is left, and a hash
+	ID        string // id of the handler; the start of the id if Shortened
+	Shortened bool   // the id was too long for the name of an annotation, which only has its start and a hash
 	Record    Record
 }
 
-// Base returns the part of the id that kopf.ID takes: without the field, and without the sub-handler.
+// Base returns the id without the field and without the sub-handler, as in the option kopf.ID.
 func (o *Orphan) Base() string {
 	base, _, _ := strings.Cut(o.ID, "/")
 	return base
 }
 
-// Orphans returns the records on an object that belong to none of the handlers, nor to sub-handlers
-// that one of the records mentions. Their handlers were renamed or removed, or belong to another
-// operator. Storages that keep records elsewhere have none.
+// Orphans returns the records on an object that do not belong to the handlers or to their recorded sub-handlers. The handlers
+// of the records were renamed or removed, or belong to another operator. It returns nothing for storages that keep records
+// outside of the object.
 func Orphans(object map[string]any, storage ProgressStorage, ids []string) []Orphan {
 	var found []Orphan
 	switch s := storage.(type) {
@@ -40,11 +40,11 @@ func Orphans(object map[string]any, storage ProgressStorage, ids []string) []Orp
 	return slices.CompactFunc(found, func(a, b Orphan) bool { return a.ID == b.ID })
 }
 
-// recordStart is the beginning of every record as text; other texts are not parsed.
+// recordStart is the start of the JSON of every record. Other strings are not parsed.
 const recordStart = `{"started"`
 
-// HasRecords reports whether an object has records of any handlers, of whatever operator. Storages that keep
-// records elsewhere have none.
+// HasRecords reports whether an object has records of handlers of any operator. It returns false for storages that keep
+// records outside of the object.
 func HasRecords(obj map[string]any, storage ProgressStorage) bool {
 	switch s := storage.(type) {
 	case *AnnotationsProgress:
@@ -65,13 +65,13 @@ func HasRecords(obj map[string]any, storage ProgressStorage) bool {
 }
 
 func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan {
-	var found []Orphan // the ids are names at first
+	var found []Orphan // first with the names of annotations as ids
 	mark := markKey("", obj)
 	for key, stored := range object.Annotations(obj) {
 		name, ours := strings.CutPrefix(key, s.Prefix+"/")
 		text, _ := stored.(string)
 		if !ours || strings.HasPrefix(name, asideName) || !strings.HasPrefix(text, recordStart) || !strings.HasSuffix(name, mark) {
-			continue // without the mark, it was copied from the owner
+			continue // not a record, or copied from the owner: the key has no mark
 		}
 		if r, err := decodeRecord(text); err == nil && r != nil {
 			found = append(found, Orphan{ID: name, Record: *r})
@@ -89,7 +89,7 @@ func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan
 	found = slices.DeleteFunc(found, func(o Orphan) bool { return known[o.ID] })
 	for i, o := range found {
 		if found[i].Shortened = s.shortened(o.ID); !found[i].Shortened {
-			// The first dot is where the field or the sub-handler begins: names of functions have none.
+			// Names of functions have no dot, so the field or the sub-handler starts after the first dot.
 			found[i].ID = strings.Replace(strings.TrimSuffix(o.ID, mark), ".", "/", 1)
 		}
 	}
@@ -98,7 +98,7 @@ func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan
 
 // shortened reports whether a name looks like the name of an id that was too long.
 func (s *AnnotationsProgress) shortened(name string) bool {
-	const hash = 7 // at most, with the dash
+	const hash = 7 // maximum length of the hash with its dash
 	hashed := len(name) - strings.LastIndexByte(name, '-')
 	for _, limit := range [...]int{maxName, maxName - len(s.Prefix) - len("/")} {
 		if hashed <= hash && len(name) <= limit && len(name) > limit-hash {

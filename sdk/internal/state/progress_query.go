@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Handlers returns all handlers, including the passive ones, in a stable order.
+// Handlers returns all active and passive handlers, in a stable order.
 func (s Progress) Handlers() []HandlerProgress {
 	return slices.Clone(s.handlers)
 }
 
-// Handler returns one handler, and false if it is unknown.
+// Handler returns the handler with an id; false if it is not in the progress.
 func (s Progress) Handler(id string) (HandlerProgress, bool) {
 	i := s.index(id)
 	if i < 0 {
@@ -35,7 +35,7 @@ func (s Progress) Delays(now time.Time) []time.Duration {
 	return delays
 }
 
-// Delay returns the shortest of the delays, and false if there is none.
+// Delay returns the shortest of the delays; false if there is none.
 func (s Progress) Delay(now time.Time) (time.Duration, bool) {
 	delays := s.Delays(now)
 	if len(delays) == 0 {
@@ -44,7 +44,7 @@ func (s Progress) Delay(now time.Time) (time.Duration, bool) {
 	return slices.Min(delays), true
 }
 
-// Counts returns the numbers of handlers with the current purpose, or with none.
+// Counts returns the numbers of handlers with the current purpose or without a purpose.
 func (s Progress) Counts() Counts {
 	var c Counts
 	for _, h := range s.handlers {
@@ -55,8 +55,8 @@ func (s Progress) Counts() Counts {
 	return c
 }
 
-// Extras returns the numbers of handlers with other purposes: those of unfinished causes that the
-// current one supersedes.
+// Extras returns the numbers of handlers with other purposes, which belong to unfinished causes that the current cause
+// supersedes.
 func (s Progress) Extras() map[string]Counts {
 	extras := map[string]Counts{}
 	for _, h := range s.handlers {

@@ -15,7 +15,7 @@ type Record struct {
 	Started time.Time // time when the handler was first selected
 	Stopped time.Time // time of success or permanent failure; zero until then
 	Delayed time.Time // earliest time of the next call
-	Purpose string    // reason for which it is called, such as "create"; empty if unknown
+	Purpose string    // reason for which the handler is called, such as "create"; empty if unknown
 	Retries int       // number of calls so far
 	Success bool      // the handler succeeded
 	Failure bool      // the handler failed permanently
@@ -23,7 +23,7 @@ type Record struct {
 	Subrefs []string  // ids of sub-handlers of all levels
 }
 
-// progressOf names the progress of a handler in errors.
+// progressOf returns the name of a handler's progress in errors.
 func progressOf(id string) string { return fmt.Sprintf("the progress of handler %q", id) }
 
 // Equal reports whether both records are the same.
@@ -33,7 +33,7 @@ func (r Record) Equal(other Record) bool {
 		r.Failure == other.Failure && r.Message == other.Message && slices.Equal(r.Subrefs, other.Subrefs)
 }
 
-// isZero reports whether the record is empty. Records of handlers have a start.
+// isZero reports whether the record is empty. A stored record always has a start.
 func (r Record) isZero() bool {
 	return r.Equal(Record{})
 }
@@ -84,8 +84,7 @@ func (r Record) text(verbose bool) string {
 	return string(append(dst, '}'))
 }
 
-// tree returns the record for a field. Unknown values are null, so that a merge patch removes earlier
-// values.
+// tree returns the record as the value of a field. Unknown values are null, so that a merge patch removes earlier values.
 func (r Record) tree() map[string]any {
 	if r.isZero() {
 		return map[string]any{}
@@ -143,7 +142,7 @@ func parseRecord(m map[string]any) (*Record, error) {
 	return r, nil
 }
 
-// maxTime is longer than any time is written.
+// maxTime is greater than the length of any written time.
 const maxTime = 64
 
 // parser reads fields and keeps the first error.
@@ -164,7 +163,7 @@ func (p *parser) time(name string) time.Time {
 		return time.Time{}
 	}
 	if len(s) > maxTime {
-		p.refuseValue(name, fmt.Sprintf("a text of %d bytes", len(s))) // not repeated in an error
+		p.refuseValue(name, fmt.Sprintf("a text of %d bytes", len(s))) // the error must not contain the long text
 		return time.Time{}
 	}
 	t, err := object.ParseTime(s)

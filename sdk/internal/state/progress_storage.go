@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// ProgressStorage stores the records of handlers. The built-in ones read them from the object and
-// write them to a patch of it. It is safe for concurrent use.
+// ProgressStorage stores the records of handlers. Built-in storages read the records from the object and write them to the
+// object's patch. It is safe for concurrent use.
 type ProgressStorage interface {
 	// Fetch returns the record of a handler; nil if there is none.
 	Fetch(object map[string]any, id string) (*Record, error)
@@ -16,28 +16,27 @@ type ProgressStorage interface {
 	// Store adds the record of a handler to the patch.
 	Store(object map[string]any, id string, r Record, p *patch.Patch) error
 
-	// Purge removes the record of a handler from the object through the patch, or from the patch if it
-	// is only there.
+	// Purge removes the record of a handler from the object through the patch. A record that is only in the patch is removed
+	// from the patch.
 	Purge(object map[string]any, id string, p *patch.Patch) error
 
 	// Touch changes the object in a way that only causes a watch event. The empty value undoes it.
 	Touch(object map[string]any, value string, p *patch.Patch) error
 
-	// Clear returns the essence without the storage's own records, or the essence itself if it has none.
+	// Clear returns the essence without the storage's own records. If it has none, Clear returns the essence itself.
 	Clear(essence map[string]any) map[string]any
 }
 
 // StatusProgress stores the records in a field of the object, usually of its status.
 type StatusProgress struct {
-	Field      object.Path // path of the records, which are a map by the ids of handlers
+	Field      object.Path // path of a map with the records by the ids of handlers
 	TouchField object.Path // path of the field that a touch changes
 
-	// ReadOnly storages find and purge records, but write none: they serve the transition to another
-	// storage.
+	// ReadOnly storages read and purge records, but write none. They are used for the transition to another storage.
 	ReadOnly bool
 }
 
-// newStatusProgress returns the storage in a field of the status, by default in status.kopf.
+// newStatusProgress returns the storage in the field status.<name>.progress. The name defaults to "kopf".
 func newStatusProgress(name string) *StatusProgress {
 	if name == "" {
 		name = "kopf"
@@ -48,8 +47,7 @@ func newStatusProgress(name string) *StatusProgress {
 	}
 }
 
-// Fetch implements [ProgressStorage]. Values that are not records are ignored, because others may
-// write to the field.
+// Fetch implements [ProgressStorage]. It ignores values that are not records, because other programs may write to the field.
 func (s *StatusProgress) Fetch(obj map[string]any, id string) (*Record, error) {
 	container, _ := object.Lookup(obj, s.Field)
 	records, _ := container.(map[string]any)
@@ -103,8 +101,8 @@ func (s *StatusProgress) Clear(e map[string]any) map[string]any {
 // the first storage with a record.
 type MultiProgress []ProgressStorage
 
-// NewSmartProgress returns the default storage: annotations, and the status for records of older
-// operators, which are read and purged but not written.
+// NewSmartProgress returns the default storage: annotations. It also reads and purges records of older operators in the
+// status.
 func NewSmartProgress() MultiProgress {
 	status := newStatusProgress("")
 	status.ReadOnly = true

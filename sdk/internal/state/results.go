@@ -22,11 +22,10 @@ func (e *resultError) Error() string {
 // Unwrap returns the error of the encoding.
 func (e *resultError) Unwrap() error { return e.Err }
 
-// DeliverResults adds the results of all handlers that have not failed to the patch, each under
-// status.<id>. A map is merged into the map that the patch already has there; any other result
-// replaces it. Nil is no result.
+// DeliverResults adds the results of all handlers that have not failed to the patch, each under status.<id>. A result that
+// is a map is merged into a map that the patch already has under this key. Other results replace the value. Nil is no result.
 //
-// A result that does not encode as JSON is an error, but does not keep the others from being stored.
+// If a result does not encode as JSON, DeliverResults returns an error, but still adds the other results.
 func DeliverResults(outcomes map[string]handlers.Outcome, p *patch.Patch) error {
 	var failure error
 	for _, id := range object.SortedKeys(outcomes) {
@@ -51,7 +50,7 @@ func deliver(id string, result any, p *patch.Patch) error {
 	_, joins := before.(map[string]any)
 	fields, isMap := value.(map[string]any)
 	switch {
-	case value == nil: // such as a typed nil pointer
+	case value == nil: // for example, the result was a typed nil pointer
 	case isMap && joins:
 		for _, key := range object.SortedKeys(fields) {
 			p.Set(path.Child(key), object.Clone(fields[key]))
