@@ -134,7 +134,7 @@ func (s *Session) State() *State { return s.store.get() }
 // the same channel, so it must have a single reader.
 func (s *Session) Changes() <-chan struct{} { return s.store.changes }
 
-// Objects returns what reads and changes single objects of the cluster. It is nil if there is no cluster.
+// Objects returns the access to single objects of the cluster. It is nil unless the cluster is ready.
 func (s *Session) Objects() Objects {
 	if s.State().Cluster.Phase != ClusterReady {
 		return nil

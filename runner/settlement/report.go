@@ -168,7 +168,7 @@ func WriteReport(path string, report JUnitSuites) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(file.Name()) // it is not complete
+			_ = os.Remove(file.Name()) // the file is incomplete
 			err = &ReportError{Path: path, Err: err}
 		}
 	}()

@@ -47,7 +47,7 @@ func (x *objects) entries(s *runner.State, now time.Time) []entry {
 		case known && former.key == key:
 		case isResting(o) && !known:
 			resting++
-		case isResting(o) && former.settled: // as a previous process published it
+		case isResting(o) && former.settled: // unchanged since a previous process published the object
 		default:
 			entries = append(entries, objectEntry(o, now))
 		}

@@ -166,7 +166,7 @@ func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.L
 		defer cancel()
 	}
 	defer func() {
-		// The handler has timed out, whatever error it made of the end of its context.
+		// The handler has timed out, even if its error does not wrap the cause of the context's end.
 		for _, limit := range []error{handlers.ErrTimeout, handlers.ErrAttemptTimeout} {
 			if err != nil && errors.Is(context.Cause(limited), limit) && !errors.Is(err, limit) {
 				err = fmt.Errorf("%w: %w", limit, err)
@@ -224,8 +224,8 @@ func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
 	return result, err
 }
 
-// aborted reports whether the attempt must not count: the operator stopped during it, so that the next operator repeats
-// it, or its sub-handlers may not begin.
+// aborted reports whether the attempt must not count, because the operator stopped during the attempt, or before the
+// sub-handlers of the handler could start. The next operator repeats the attempt.
 func aborted(ctx context.Context, h *handlers.Handler, err error) bool {
 	switch h.Family.Group() {
 	case handlers.Changing:

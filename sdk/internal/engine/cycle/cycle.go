@@ -24,8 +24,8 @@ type cycle struct {
 	served  *core.ServedResource
 	memory  *memory.Memory
 	batch   *queue.Batch
-	object  *object.Object // version that is handled
-	news    memory.News    // use of the version by the cycle
+	object  *object.Object // handled version of the object
+	news    memory.News    // novelty of the version, which determines the steps of the cycle
 	subject *observe.Subject
 	began   time.Time
 
@@ -87,7 +87,8 @@ func (c *cycle) unpostedSubject() *observe.Subject {
 	return &subject
 }
 
-// newAttempt prepares an attempt at a handler of the object. The subject is the cycle's subject, or the unposted one.
+// newAttempt prepares an attempt at a handler of the object. The subject is the cycle's subject or, if the attempt must not
+// post Kubernetes events, the result of unpostedSubject.
 func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause *handlers.Cause) *call.Attempt {
 	return &call.Attempt{
 		Subject: subject,

@@ -27,7 +27,7 @@ func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error
 		ledger.Answer = nil // the event of the version is only for event handlers
 		return next
 	case !c.handles(answer):
-		ledger.Skip() // the object left the selection; the stream delivers its end
+		ledger.Skip() // the object left the selection; the stream delivers a Deleted event
 		return nil
 	case next == nil && c.leavesNothing(answer):
 		ledger.Skip()

@@ -24,9 +24,9 @@ const patchTimeout = queue.AbandonAfter - 100*time.Millisecond
 // got the name by then. A version from a list may already be old at the start.
 const guardAfter = time.Second
 
-// writeHeld writes the unwritten changes of earlier cycles. It returns true if nothing is left to write and the object
-// has no newer version because of it. If the object was deleted, there is nothing to write, but its handlers must not be
-// called again.
+// writeHeld writes the unwritten changes of earlier cycles. It returns true if the cycle can continue with its version of
+// the object: all changes are written, and writing them did not make a newer version. For a deleted object, it drops the
+// changes. It returns false if the deletion arrived during the cycle, because the handlers must not be called again.
 func (c *cycle) writeHeld(ctx context.Context) (ready bool, err error) {
 	box := &c.memory.Outbox
 	if box.Held == nil {

@@ -11,9 +11,9 @@ import (
 type indexedAnswers map[string]indexedAnswer
 
 type indexedAnswer struct {
-	version string // empty if there is none, or the stream has delivered it
+	version string // resourceVersion that a patch made; empty if there is none, or the stream has delivered it
 	cycle   bool   // the object is being handled, so another version may follow
-	seen    string // last version that the stream has delivered since then; empty if there is none
+	seen    string // last version that the stream delivered while the object is being handled; empty if there is none
 }
 
 // begin records that an object is being handled. [indexedAnswers.accept] requires it.

@@ -239,7 +239,7 @@ func (i *Intents) retryAll(in inspect.Intent) (reason string) {
 	switch in.Value {
 	case "":
 	case inspect.RetryFormer:
-		i.Deps.State.RetryFormer.Store(true) // set first, so that objects that are found from here on are added by their cycles
+		i.Deps.State.RetryFormer.Store(true) // set first, so that the cycles of objects that are listed later queue their retries
 	default:
 		return "this operator does not know how to retry " + in.Value
 	}

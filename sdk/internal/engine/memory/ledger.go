@@ -21,16 +21,16 @@ type Ledger struct {
 	strict time.Time      // end of the time in which incomparable versions from the stream are ignored
 }
 
-// News is the use of a batch for an object.
+// News is the novelty of a batch's version, compared with the versions that the ledger knows.
 type News int
 
-// The uses of a version.
+// The novelties of a version. The taken version is the last version that a cycle handled.
 const (
-	NewsNothing News = iota // the version is the taken one or older; only event handlers get it
-	NewsNewer               // the version is newer than the taken one
+	NewsNothing News = iota // the version is the taken version or older; only event handlers get it
+	NewsNewer               // the version is newer than the taken version
 	NewsAnswer              // the version is newer; the operator's patch made it, and the stream has not delivered it yet
 	NewsSame                // the version was handled before, and must be handled again
-	NewsReread              // the version is too old for pending work: the newest one must be read
+	NewsReread              // the version is too old for pending work, so the newest version must be read
 )
 
 // Take returns the version that a cycle must handle. Due is whether work is pending even without a newer version.
@@ -65,7 +65,7 @@ func (l *Ledger) Take(b *queue.Batch, due bool, now time.Time) (*object.Object, 
 		return nil, NewsReread
 	case object.Precedes(version, l.taken), now.Before(l.strict):
 		return seen, NewsNothing
-	default: // the versions cannot be compared, and the time for the taken version to arrive is over
+	default: // the versions cannot be compared, and the operator has waited long enough for the version of its own patch
 		l.taken = version
 		return seen, NewsNewer
 	}
@@ -111,7 +111,7 @@ func (l *Ledger) Released(vanishes bool) {
 func Vanishes(o *object.Object) bool {
 	tree, err := o.Tree()
 	if err != nil {
-		return false // the stream decides
+		return false // a deletion of the object arrives from the stream
 	}
 	defer o.DropTree()
 	metadata := object.Metadata(tree)

@@ -23,7 +23,7 @@ type Memory struct {
 	Life      Life
 	Ledger    Ledger         // versions that were handled and made
 	Outbox    outbox.Outbox  // unwritten changes
-	Handled   *HandledStates // states that finished handlers of the cause have seen; nil if none or all are finished
+	Handled   *HandledStates // object states for which handlers of the unfinished cause succeeded or failed; nil without such handlers
 	Throttle  queue.Throttler
 	Schedule  schedule
 	Loop      HotLoop

@@ -50,7 +50,7 @@ func ClassifyAnswer(err error, contentType string) PatchAnswer {
 	case class == kube.Invalid && isJSONPatch:
 		return PatchOutdated
 	case class == kube.Invalid:
-		return PatchDenied // without an invalid field, as an admission webhook can respond
+		return PatchDenied // the error has no invalid field, so an admission webhook may have denied the change
 	default:
 		return PatchFailed
 	}

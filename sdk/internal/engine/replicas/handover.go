@@ -51,7 +51,7 @@ func (h *Handover) stopShards(gone shards.Set, urgent bool) {
 		d.Logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
 			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
 	})
-	h.forget(matches, &stopping) // objects whose cycles ran until here
+	h.forget(matches, &stopping) // cycles that have just ended may have created memories again
 	for _, stopped := range stopping {
 		<-stopped
 	}

@@ -70,7 +70,7 @@ type claimed struct {
 	leader string // newer operator that decides about the webhooks; empty if this operator does
 	alone  bool   // there is no other operator
 
-	// previous is the claim of the operator that decided before this one; restored are its webhooks.
+	// previous is the claim of the operator that decided before this operator, and restored has that operator's webhooks.
 	previous admission.Claim
 	restored json.RawMessage
 }

@@ -32,7 +32,7 @@ type Streams struct {
 	mu        sync.Mutex
 	resources map[string]*core.ServedResource // served resources by key
 	running   map[resources.Scope]*stream
-	known     map[resources.Scope]bool // scopes whose objects may be remembered, of running and of paused streams
+	known     map[resources.Scope]bool // scopes of running and paused streams, whose objects may have memories
 	unlisted  int                      // number of running streams whose objects are not all known yet
 	relisting bool                     // set when streams start again; their first listing reveals deleted objects
 	ready     func()
