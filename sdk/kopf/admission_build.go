@@ -34,7 +34,7 @@ func admissionOf[T any](cause *handlers.Cause, call *handlers.Call) (*Admission[
 		return nil, AdmissionError{Message: err.Error(), Code: invalidObject}
 	}
 	if a.Old, err = decodeAs[T](reviewed(review.Old)); err != nil {
-		a.Logger.Warn("The object as it is does not fit into the handler's type; the fields in question are zero",
+		a.Logger.Warn("The existing object does not fit into the handler's type; fields that do not decode are zero",
 			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return a, nil

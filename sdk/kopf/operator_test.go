@@ -12,12 +12,12 @@ import (
 
 func TestOperator_NamesOfMarksMustBeNames(t *testing.T) {
 	for want, settings := range map[string]kopf.PersistenceSettings{
-		`"two words" is no name of a finalizer`:            {Finalizer: "two words"},
-		`"foregroundDeletion" is a finalizer of Kuberne`:   {Finalizer: "foregroundDeletion"},
-		`"my prefix/touch-dummy", which is none`:           {ProgressStorage: storage.Annotations(storage.AnnotationNames{Prefix: "my prefix"})},
-		`kopf.zalando.org/func1 is for touching`:           {ProgressStorage: storage.Smart(storage.AnnotationNames{TouchKey: "func1"}, storage.StatusFields{})},
-		`kopf.zalando.org/func1 is for the last-handled`:   {DiffBaseStorage: storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Key: "func1"})},
-		`"kopf.zalando.org/last handled", which is none: `: {DiffBaseStorage: storage.MultiDiffBase(storage.StatusDiffBase(storage.DiffBaseField{}), storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Key: "last handled"}))},
+		`"two words" is no name of a finalizer`:          {Finalizer: "two words"},
+		`"foregroundDeletion" is a finalizer of Kuberne`: {Finalizer: "foregroundDeletion"},
+		`"my prefix/touch-dummy": `:                      {ProgressStorage: storage.Annotations(storage.AnnotationNames{Prefix: "my prefix"})},
+		`kopf.zalando.org/func1 is for touching`:         {ProgressStorage: storage.Smart(storage.AnnotationNames{TouchKey: "func1"}, storage.StatusFields{})},
+		`kopf.zalando.org/func1 is for the last-handled`: {DiffBaseStorage: storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Key: "func1"})},
+		`"kopf.zalando.org/last handled": `:              {DiffBaseStorage: storage.MultiDiffBase(storage.StatusDiffBase(storage.DiffBaseField{}), storage.AnnotationDiffBase(storage.DiffBaseAnnotation{Key: "last handled"}))},
 	} {
 		for _, atStartup := range []bool{false, true} {
 			operator := &kopf.Operator{Registry: &kopf.Registry{}, AllNamespaces: true, Logger: slog.New(slog.DiscardHandler)}

@@ -53,7 +53,7 @@ func changeOf[T any](cause *handlers.Cause, call *handlers.Call) (*Change[T], er
 		return nil, err
 	}
 	if c.Old, err = decodeAs[T](objectOfTree(cause.Old)); err != nil {
-		c.Logger.Warn("The last-handled state does not fit into the handler's type; the fields in question are zero",
+		c.Logger.Warn("The last-handled state does not fit into the handler's type; fields that do not decode are zero",
 			observe.EventKey, observe.LogHandlerMisfit, "error", err)
 	}
 	return c, nil

@@ -57,7 +57,7 @@ func (r *running) follow(ctx context.Context, config ClientConfig, announce func
 		if err.Error() != failed {
 			failed = err.Error()
 			r.logger.Warn("Cannot read the files of the webhook server again; keeping their previous content",
-				observe.EventKey, observe.LogWebhookFiles, "error", fmt.Errorf("read what to announce: %w", err))
+				observe.EventKey, observe.LogWebhookFiles, "error", fmt.Errorf("read the address to announce: %w", err))
 		}
 	}
 }

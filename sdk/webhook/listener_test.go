@@ -38,8 +38,8 @@ func TestServer_ListenerNeedsAddressForCluster(t *testing.T) {
 	}
 	defer listener.Close()
 	for want, s := range map[string]*Server{
-		"does not tell the cluster where it is": {Listener: listener},
-		"both Listener and Address are set":     {Listener: listener, Address: ":1", URL: "https://x"},
+		"the cluster needs an address":      {Listener: listener},
+		"both Listener and Address are set": {Listener: listener, Address: ":1", URL: "https://x"},
 	} {
 		err := s.Serve(context.Background(), http.NotFoundHandler(), func(ClientConfig) { t.Error("it serves") })
 		if err == nil || !strings.Contains(err.Error(), want) {

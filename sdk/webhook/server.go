@@ -247,7 +247,7 @@ func (s *Server) check() error {
 	case s.Listener != nil && s.Address != "":
 		return errors.New("both Listener and Address are set; set one")
 	case s.Listener != nil && s.Host == "" && s.URL == "" && s.Service == nil && s.ConfigFile == "":
-		return errors.New("the Listener does not tell the cluster where it is; set Host, URL or Service")
+		return errors.New("the cluster needs an address to reach the Listener; set Host, URL or Service")
 	case (s.CertFile == "") != (s.KeyFile == ""):
 		return errors.New("CertFile and KeyFile belong together; set both")
 	case s.Path != "" && !strings.HasPrefix(s.Path, "/"):

@@ -33,7 +33,7 @@ func CheckNames(progress ProgressStorage, base DiffBaseStorage, ids []string) er
 	check := func(prefix string, v1 bool, key, what string) {
 		for _, name := range annotationKeys(prefix, v1, key, nil) {
 			if wrong := validation.IsQualifiedName(name); len(wrong) > 0 {
-				errs = append(errs, fmt.Errorf("%s is stored in an annotation of the name %q, which is none: %s", what, name, strings.Join(wrong, "; ")))
+				errs = append(errs, fmt.Errorf("%s is stored in an annotation with the invalid name %q: %s", what, name, strings.Join(wrong, "; ")))
 			}
 			if other, ok := taken[name]; ok && other != what {
 				errs = append(errs, fmt.Errorf("the annotation %s is for %s as well as for %s; use different names", name, other, what))

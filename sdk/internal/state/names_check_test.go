@@ -29,9 +29,9 @@ func TestCheckNames_PrefixesAndClashes(t *testing.T) {
 	}
 	veryLong := strings.Repeat("very-long.", 9) + "example.com" // nothing but a hash remains of V1 names
 	for want, set := range map[string]func(*AnnotationsProgress, *AnnotationsDiffBase){
-		`long.example.com/-a.A3qw", which is none`:                                      func(p *AnnotationsProgress, b *AnnotationsDiffBase) { p.Prefix, b.Prefix = veryLong, veryLong },
-		`an annotation of the name "two words/touch-dummy"`:                             func(p *AnnotationsProgress, _ *AnnotationsDiffBase) { p.Prefix = "two words" },
-		`an annotation of the name "kopf.zalando.org/ä"`:                                func(_ *AnnotationsProgress, b *AnnotationsDiffBase) { b.Key = "ä" },
+		`long.example.com/-a.A3qw": `:                                                   func(p *AnnotationsProgress, b *AnnotationsDiffBase) { p.Prefix, b.Prefix = veryLong, veryLong },
+		`an annotation with the invalid name "two words/touch-dummy"`:                   func(p *AnnotationsProgress, _ *AnnotationsDiffBase) { p.Prefix = "two words" },
+		`an annotation with the invalid name "kopf.zalando.org/ä"`:                      func(_ *AnnotationsProgress, b *AnnotationsDiffBase) { b.Key = "ä" },
 		`the annotation kopf.zalando.org/create is for touching`:                        func(p *AnnotationsProgress, _ *AnnotationsDiffBase) { p.TouchKey = "create" },
 		`kopf.zalando.org/create is for the last-handled configuration as well`:         func(_ *AnnotationsProgress, b *AnnotationsDiffBase) { b.Key = "create" },
 		`kopf.zalando.org/x is for the last-handled configuration as well as for touch`: func(p *AnnotationsProgress, b *AnnotationsDiffBase) { p.TouchKey, b.Key = "x", "x" },

@@ -284,7 +284,7 @@ func meaningOf(r *inspect.RequestStats) string {
 	case strings.HasPrefix(r.Resource, "events.v1"):
 		return "Kubernetes events that the operator posts"
 	case r.Verb == "watch":
-		return "streams of changes; the duration is that until a stream begins"
+		return "streams of changes; the duration is the time until a stream starts"
 	case r.Verb == "list":
 		return "all objects, before a stream of changes"
 	case r.Verb == "patch" && sub == "status":

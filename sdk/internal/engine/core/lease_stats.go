@@ -10,6 +10,7 @@ import (
 type LeaseStats struct {
 	Shards leases.Stats
 
-	Leads         atomic.Bool
-	Elected, Lost atomic.Int64 // number of times that this replica became the leader, and lost the lease
+	Leads   atomic.Bool
+	Elected atomic.Int64 // number of times that this replica became the leader
+	Lost    atomic.Int64 // number of times that this replica lost the lease
 }

@@ -242,7 +242,7 @@ func checkPinnedVersion(merge map[string]any) error {
 		return nil
 	}
 	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("the patch is for the resourceVersion %q, which is none", version))
+		return apierrors.NewBadRequest(fmt.Sprintf("the resourceVersion %q of the patch is not a number", version))
 	}
 	return nil
 }
