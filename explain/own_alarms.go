@@ -36,7 +36,7 @@ type keptOut struct{ filtered, others int }
 // addFilter counts whether a filter keeps out an object.
 func (t *tally) addFilter(o *inspect.Object, h *inspect.HandlerState, by int) {
 	switch h.Kind {
-	case inspect.KindCreate, inspect.KindResume, inspect.KindEvent, inspect.KindDaemon, inspect.KindTimer:
+	case inspect.KindCreate, inspect.KindResume, inspect.KindEvent, inspect.KindDaemon, inspect.KindTimer, inspect.KindReconcile:
 	default:
 		return // it is normal that nothing is updated or deleted
 	}

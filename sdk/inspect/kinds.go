@@ -5,22 +5,23 @@ type HandlerKind string
 
 // The kinds of handlers.
 const (
-	KindCreate   HandlerKind = "create"
-	KindUpdate   HandlerKind = "update"
-	KindDelete   HandlerKind = "delete"
-	KindResume   HandlerKind = "resume"
-	KindField    HandlerKind = "field"
-	KindSub      HandlerKind = "sub" // a sub-handler
-	KindEvent    HandlerKind = "event"
-	KindDaemon   HandlerKind = "daemon"
-	KindTimer    HandlerKind = "timer"
-	KindIndex    HandlerKind = "index"
-	KindValidate HandlerKind = "validate"
-	KindMutate   HandlerKind = "mutate"
-	KindStartup  HandlerKind = "startup"
-	KindCleanup  HandlerKind = "cleanup"
-	KindLogin    HandlerKind = "login"
-	KindProbe    HandlerKind = "probe"
+	KindCreate    HandlerKind = "create"
+	KindUpdate    HandlerKind = "update"
+	KindDelete    HandlerKind = "delete"
+	KindResume    HandlerKind = "resume"
+	KindField     HandlerKind = "field"
+	KindSub       HandlerKind = "sub" // a sub-handler
+	KindEvent     HandlerKind = "event"
+	KindDaemon    HandlerKind = "daemon"
+	KindTimer     HandlerKind = "timer"
+	KindReconcile HandlerKind = "reconcile"
+	KindIndex     HandlerKind = "index"
+	KindValidate  HandlerKind = "validate"
+	KindMutate    HandlerKind = "mutate"
+	KindStartup   HandlerKind = "startup"
+	KindCleanup   HandlerKind = "cleanup"
+	KindLogin     HandlerKind = "login"
+	KindProbe     HandlerKind = "probe"
 )
 
 // Reason is the reason of a [Cause].

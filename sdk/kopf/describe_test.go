@@ -323,3 +323,19 @@ func TestDescribe_NamesReviewedResources(t *testing.T) {
 		t.Errorf("reviewed are %q", d.Reviewed)
 	}
 }
+
+func TestDescribe_ChildrenNeedPermissions(t *testing.T) {
+	var r kopf.Registry
+	kopf.OnReconcile(&r, kopf.Resource("kopf.dev/v1", "kopfexamples"), func(context.Context, *kopf.Pass[kopf.Object]) error { return nil },
+		kopf.Own{Resource: kopf.Resource("v1", "configmaps")},
+		kopf.Own{Resource: kopf.Resource("v1", "pods"), Keep: true})
+	got := lines(describeOperator(t, &kopf.Operator{Registry: &r, Namespaces: []string{"default"}}))
+	for _, want := range []string{
+		"served kopfexamples.kopf.dev list,watch,patch reconcile", "served configmaps. list,watch,get,create,patch,delete reconcile",
+		"served pods. list,watch,get,create,patch reconcile", "served kopfexamples/finalizers.kopf.dev update reconcile",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is not among\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+}

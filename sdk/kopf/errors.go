@@ -84,6 +84,8 @@ func engineError(err error) error {
 			return handlers.AsDenial(err, e.Code)
 		case *AdmissionError:
 			return handlers.AsDenial(err, e.Code)
+		case *waitError:
+			return handlers.AsWaiting(err, e.limit)
 		case TemporaryError:
 			return handlers.AsTemporary(err, e.Delay)
 		case *TemporaryError:

@@ -228,6 +228,8 @@ func (l Labels) daemon(c *config) { l.apply(c) }
 func (l Labels) timer(c *config)  { l.apply(c) }
 func (l Labels) index(c *config)  { l.apply(c) }
 
+func (l Labels) reconcile(c *config) { l.apply(c) }
+
 func (l Labels) admission(c *config) { l.apply(c) }
 
 func (a Annotations) create(c *config) { a.apply(c) }
@@ -239,6 +241,8 @@ func (a Annotations) event(c *config)  { a.apply(c) }
 func (a Annotations) daemon(c *config) { a.apply(c) }
 func (a Annotations) timer(c *config)  { a.apply(c) }
 func (a Annotations) index(c *config)  { a.apply(c) }
+
+func (a Annotations) reconcile(c *config) { a.apply(c) }
 
 func (a Annotations) admission(c *config) { a.apply(c) }
 

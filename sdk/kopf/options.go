@@ -33,6 +33,8 @@ type (
 	AdmissionOption interface{ admission(*config) }
 	// ActivityOption is an option of [OnStartup], [OnCleanup], [OnProbe] and [OnLogin].
 	ActivityOption interface{ activity(*config) }
+	// ReconcileOption is an option of [OnReconcile].
+	ReconcileOption interface{ reconcile(*config) }
 	// IndexOption is an option of [NewIndex].
 	IndexOption interface{ index(*config) }
 )
@@ -49,6 +51,7 @@ type FilterOption interface {
 	EventOption
 	DaemonOption
 	TimerOption
+	ReconcileOption
 	IndexOption
 	AdmissionOption
 }
@@ -64,6 +67,7 @@ type RetryOption interface {
 	ResumeOption
 	DaemonOption
 	TimerOption
+	ReconcileOption
 	ActivityOption
 	IndexOption
 }
@@ -314,6 +318,8 @@ func (o option) daemon(c *config) { o(c) }
 func (o option) timer(c *config)  { o(c) }
 func (o option) index(c *config)  { o(c) }
 
+func (o option) reconcile(c *config) { o(c) }
+
 func (o option) activity(c *config)  { o(c) }
 func (o option) admission(c *config) { o(c) }
 
@@ -340,6 +346,8 @@ func (m ErrorsMode) resume(c *config) { m.apply(c) }
 func (m ErrorsMode) daemon(c *config) { m.apply(c) }
 func (m ErrorsMode) timer(c *config)  { m.apply(c) }
 func (m ErrorsMode) index(c *config)  { m.apply(c) }
+
+func (m ErrorsMode) reconcile(c *config) { m.apply(c) }
 
 func (m ErrorsMode) activity(c *config) { m.apply(c) }
 

@@ -83,6 +83,10 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 		fail("%s", mistake)
 	}
 	for i, o := range r.handlers {
+		if family == handlers.Reconcile && o.Kind == string(family) && o.Selector == sel {
+			fail("%s has a reconcile handler already, at %s; a resource has at most one", sel, o.Source)
+			continue
+		}
 		if name != "" && o.Selector == sel && h.SharesAnnotation(r.registry.All()[i]) {
 			fail("handler %q would keep its progress in the same annotation as handler %q at %s; give either handler another id", h.ID, o.ID, o.Source)
 		}
@@ -119,6 +123,8 @@ var registrars = map[handlers.Family]string{
 	handlers.Daemon: "Daemon",
 	handlers.Timer:  "Timer",
 	handlers.Index:  "NewIndex",
+
+	handlers.Reconcile: "OnReconcile",
 
 	handlers.Validate: "OnValidate",
 	handlers.Mutate:   "OnMutate",

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"unique"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -31,17 +32,25 @@ type Digest struct {
 	namespace, owner, message, facts, observed unique.Handle[string]
 }
 
+// valueOf returns the text of a handle; empty for the zero handle.
+func valueOf(h unique.Handle[string]) string {
+	if h == (unique.Handle[string]{}) {
+		return ""
+	}
+	return h.Value()
+}
+
 // Namespace returns the namespace of the child; empty for cluster-scoped ones.
-func (d *Digest) Namespace() string { return d.namespace.Value() }
+func (d *Digest) Namespace() string { return valueOf(d.namespace) }
 
 // Owner returns the UID of the parent, as the child's label has it.
-func (d *Digest) Owner() string { return d.owner.Value() }
+func (d *Digest) Owner() string { return valueOf(d.owner) }
 
 // Message returns the reason of the state.
-func (d *Digest) Message() string { return d.message.Value() }
+func (d *Digest) Message() string { return valueOf(d.message) }
 
 // Observed returns the JSON list of the values of [Lens.Observe], with null for absent ones; empty if there are none.
-func (d *Digest) Observed() string { return d.observed.Value() }
+func (d *Digest) Observed() string { return valueOf(d.observed) }
 
 // Digest reads a version of a child, which must have been parsed with its managedFields.
 func (l *Lens) Digest(o *object.Object) (Digest, error) {
@@ -135,23 +144,25 @@ func (l *Lens) Changes(previous, d *Digest) (object.Diff, error) {
 
 // known returns the fields that a digest has, as a tree.
 func (l *Lens) known(d *Digest) (tree, error) {
-	facts, err := object.DecodeJSON([]byte(d.facts.Value()))
+	facts, err := object.DecodeJSON([]byte(valueOf(d.facts)))
 	if err != nil {
 		return nil, fmt.Errorf("compare digests of %s: %w", d.Name, err)
 	}
-	all := tree{"status": facts}
-	if d.Observed() == "" {
-		return all, nil
-	}
-	observed, err := object.DecodeJSON([]byte(d.Observed()))
+	all, err := l.ObservedFields(d)
 	if err != nil {
-		return nil, fmt.Errorf("compare digests of %s: %w", d.Name, err)
+		return nil, err
 	}
-	values, _ := observed.([]any)
-	for i, path := range l.Observe {
-		if i < len(values) && values[i] != nil {
-			all = object.With(all, path, values[i])
-		}
+	status, _ := all["status"].(map[string]any)
+	return object.With(all, object.Path{"status"}, merged(status, facts)), nil
+}
+
+// merged returns the members of both maps; the facts take precedence.
+func merged(observed map[string]any, facts any) any {
+	all, ok := facts.(map[string]any)
+	if !ok || len(observed) == 0 {
+		return facts
 	}
-	return all, nil
+	out := maps.Clone(observed)
+	maps.Copy(out, all)
+	return out
 }

@@ -53,12 +53,7 @@ func (d Drift) String() string {
 // Judge compares the entries of a child with its canonical tree. The drift is sorted by path, and empty unless the verdict is
 // Drifted.
 func Judge(entries []Entry, manager string, desired map[string]any) (Ownership, []Drift) {
-	var own *Entry
-	for i := range entries {
-		if entries[i].applied(manager) {
-			own = &entries[i]
-		}
-	}
+	own := ownOf(entries, manager)
 	switch {
 	case own == nil:
 		return Lost, nil

@@ -45,6 +45,28 @@ func Entries(managedFields any) ([]Entry, error) {
 	return entries, nil
 }
 
+// ParseEntries reads the text of metadata.managedFields.
+func ParseEntries(managedFields []byte) ([]Entry, error) {
+	if len(managedFields) == 0 {
+		return nil, nil
+	}
+	decoded, err := object.DecodeJSON(managedFields)
+	if err != nil {
+		return nil, fmt.Errorf("read metadata.managedFields: %w", err)
+	}
+	return Entries(decoded)
+}
+
+// ownOf returns the entry that a manager has made by applying; nil if there is none.
+func ownOf(entries []Entry, manager string) *Entry {
+	for i := range entries {
+		if entries[i].applied(manager) {
+			return &entries[i]
+		}
+	}
+	return nil
+}
+
 func text(v any) string {
 	s, _ := v.(string)
 	return s

@@ -22,6 +22,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/intents"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/replicas"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
@@ -55,6 +56,7 @@ type operator struct {
 
 	admission      *reviews.AdmissionControl // nil if there are no admission handlers
 	streams        *serving.Streams
+	passes         *reconcile.Reconciler
 	discovery      *serving.Discovery
 	peerings       *peers.Peerings
 	detached       *memory.DetachedDaemons
@@ -286,7 +288,9 @@ func (o *operator) connect(ctx context.Context) error {
 	o.startPosting()
 	invoker := call.NewInvoker(d.Now, d.Sink, d.Settings.MaxWorkers)
 	o.streams = serving.NewStreams(d, &o.memories, o.detached, invoker)
-	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams)
+	o.passes = reconcile.NewReconciler(d)
+	o.streams.OnForget = o.passes.Forget
+	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams, o.passes)
 	d.Failures = state.FailuresBeside(d.Settings.Progress)
 	d.Queue = queue.New(ctx, queue.Options{
 		Process:     processor.Process,
@@ -310,7 +314,7 @@ func (o *operator) connect(ctx context.Context) error {
 	o.peerings = peers.NewPeerings(d, o.pauses, identity, o.config.Dev, o.memories.NewTerm)
 	o.peerings.HandOver = o.config.HandOver
 	o.intents.Peerings.Store(o.peerings)
-	o.discovery = serving.NewDiscovery(d, o.streams, o.admission, serving.NewNamespaces(o.config.Namespaces, o.changed), o.peerings)
+	o.discovery = serving.NewDiscovery(d, o.streams, o.admission, serving.NewNamespaces(o.config.Namespaces, o.changed), o.peerings, o.passes)
 	d.Logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
 	return nil
 }
@@ -401,6 +405,7 @@ func (o *operator) serve(ctx context.Context) error {
 	part.Leave()
 	d.Retries.Stop()
 	o.streams.StopAll()
+	o.passes.Stop()
 	defer o.streams.OnReady.Wait(d.Settings.ExitTimeout, func() {
 		d.Logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})

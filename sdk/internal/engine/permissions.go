@@ -35,7 +35,7 @@ func (p *permissions) ofHandledObjects() {
 		switch group {
 		case handlers.Activities, handlers.Admission:
 			continue
-		case handlers.Changing, handlers.Spawning:
+		case handlers.Changing, handlers.Spawning, handlers.Reconciling:
 			verbs = append(verbs, "patch")
 		}
 		for _, res := range p.resolve(h, h.Selector) {
@@ -47,6 +47,39 @@ func (p *permissions) ofHandledObjects() {
 				p.add(inspect.Permission{
 					Group: res.Group, Resource: res.Plural + "/status", Verbs: []string{"patch"}, Scope: p.scope(res.Namespaced),
 					Purpose: "results, and changes of the status",
+				}, h)
+			}
+		}
+	}
+}
+
+// children is the purpose of the permissions in [handlers.Handler].Owns.
+const children = "the children of the handled objects"
+
+// ofChildren adds the permissions for children of handled objects.
+func (p *permissions) ofChildren() {
+	for _, h := range p.registry.All() {
+		if len(h.Owns) == 0 {
+			continue
+		}
+		parents := p.resolve(h, h.Selector)
+		everywhere := slices.ContainsFunc(parents, func(res resources.Resource) bool { return !res.Namespaced })
+		blocks := false
+		for _, owned := range h.Owns {
+			verbs := []string{"list", "watch", "get", "create", "patch"}
+			if !owned.Keep {
+				verbs, blocks = append(verbs, "delete"), true
+			}
+			for _, res := range p.resolve(h, owned.Selector) {
+				p.add(inspect.Permission{
+					Group: res.Group, Resource: res.Plural, Verbs: verbs, Scope: p.scope(res.Namespaced && !everywhere), Purpose: children,
+				}, h)
+			}
+		}
+		for _, res := range parents {
+			if blocks { // the API server requires it for owner references that block the deletion of the owner
+				p.add(inspect.Permission{
+					Group: res.Group, Resource: res.Plural + "/finalizers", Verbs: []string{"update"}, Scope: p.scope(res.Namespaced), Purpose: children,
 				}, h)
 			}
 		}

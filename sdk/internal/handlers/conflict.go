@@ -11,6 +11,9 @@ type Conflict struct{ First, Second *Handler }
 
 // String returns who conflicts, and what to do.
 func (c Conflict) String() string {
+	if c.First.Family == Reconcile && c.Second.Family == Reconcile {
+		return fmt.Sprintf("there are reconcile handlers at %s and at %s; a resource has at most one", c.First.ShortSource(), c.Second.ShortSource())
+	}
 	if c.First.ID != c.Second.ID {
 		return fmt.Sprintf("%s (at %s) and %s (at %s) would keep their progress in the same annotation; give either handler another id with kopf.ID",
 			c.First, c.First.ShortSource(), c.Second, c.Second.ShortSource())
@@ -19,19 +22,30 @@ func (c Conflict) String() string {
 		c.Second, c.First.ShortSource(), c.Second.ShortSource())
 }
 
+// recorded reports whether the handler keeps a record under its id on the objects.
+func (h *Handler) recorded() bool {
+	return h.Family.Group() == Changing || h.Family.Group() == Reconciling
+}
+
 // Conflicts returns the conflicts of handlers with state under their id. Change handlers conflict if one cause can
 // select both or if their annotations are equal; daemons and timers conflict if their ids are equal.
 func (s *Set) Conflicts() []Conflict {
 	var found []Conflict
-	for _, g := range [...]Group{Changing, Spawning} {
-		all := s.members[g].distinct
+	recorded := slices.Concat(s.members[Changing].distinct, s.members[Reconciling].distinct)
+	for _, all := range [...][]*Handler{recorded, s.members[Spawning].distinct} {
 		for i, second := range all {
 			for _, first := range all[:i] {
+				if first.Family == Reconcile && second.Family == Reconcile {
+					continue // see below
+				}
 				if first.ID == second.ID && first.meets(second) || first.SharesAnnotation(second) {
 					found = append(found, Conflict{first, second})
 				}
 			}
 		}
+	}
+	if all := s.members[Reconciling].handlers; len(all) > 1 {
+		found = append(found, Conflict{all[0], all[1]})
 	}
 	return found
 }
@@ -39,13 +53,12 @@ func (s *Set) Conflicts() []Conflict {
 // SharesAnnotation reports whether two change handlers have different ids that make the same annotation name, such as
 // a/b and a.b. Then even the records of different causes are mixed up.
 func (h *Handler) SharesAnnotation(other *Handler) bool {
-	return h.ID != other.ID && h.Family.Group() == Changing && other.Family.Group() == Changing &&
-		annotationName(h.ID) == annotationName(other.ID)
+	return h.ID != other.ID && h.recorded() && other.recorded() && annotationName(h.ID) == annotationName(other.ID)
 }
 
 // meets reports whether one cause can select both handlers, whatever their filters.
 func (h *Handler) meets(other *Handler) bool {
-	return h.Family.Group() == Spawning || slices.ContainsFunc(h.reasons(), func(r Reason) bool {
+	return h.Family.Group() == Spawning || h.Family == Reconcile || other.Family == Reconcile || slices.ContainsFunc(h.reasons(), func(r Reason) bool {
 		return slices.Contains(other.reasons(), r)
 	})
 }

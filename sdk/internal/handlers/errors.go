@@ -31,6 +31,25 @@ type Denial interface {
 	KopfCode() int
 }
 
+// Waiting is an error of a reconcile handler that cannot get further yet: see [AsWaiting].
+type Waiting interface {
+	error
+
+	// KopfWait returns the time after which the handler is called at the latest; 0 if only a change calls it again.
+	KopfWait() time.Duration
+}
+
+// AsWaiting marks an error as a wait, which is no failure. Its text and its chain stay the same.
+func AsWaiting(err error, limit time.Duration) error { return &waitingError{err, limit} }
+
+type waitingError struct {
+	error
+	limit time.Duration
+}
+
+func (e *waitingError) Unwrap() error           { return e.error }
+func (e *waitingError) KopfWait() time.Duration { return e.limit }
+
 // AsDenial marks an error as a denial. Its text and its chain stay the same.
 func AsDenial(err error, code int) error { return &denial{err, code} }
 
@@ -114,6 +133,7 @@ const (
 	KindPanic     ErrorKind = "panic"
 	KindChildren  ErrorKind = "children"
 	KindAdmission ErrorKind = "admission"
+	KindWaiting   ErrorKind = "waiting"
 )
 
 // ErrorKindOf returns the kind of a handler's error; empty for nil.
@@ -128,6 +148,8 @@ func ErrorKindOf(err error) ErrorKind {
 		return KindChildren
 	case *PanicError:
 		return KindPanic
+	case Waiting:
+		return KindWaiting
 	case *limitError:
 		if errors.Is(e.limit, ErrTimeout) {
 			return KindTimeout
@@ -156,7 +178,7 @@ func classify(err error) error {
 // IsKnownError reports whether an error itself, rather than a wrapped error, is of a known kind.
 func IsKnownError(err error) bool {
 	switch err.(type) { //nolint:errorlint // what it wraps is of no interest
-	case *ChildrenRetry, *PanicError, Temporary, Permanent:
+	case *ChildrenRetry, *PanicError, Waiting, Temporary, Permanent:
 		return true
 	}
 	return false

@@ -5,22 +5,23 @@ type Family string
 
 // The families.
 const (
-	Create   Family = "create"
-	Update   Family = "update"
-	Delete   Family = "delete"
-	Resume   Family = "resume"
-	Field    Family = "field"
-	Sub      Family = "sub" // added by a running handler: see [Subregistry]
-	Event    Family = "event"
-	Daemon   Family = "daemon"
-	Timer    Family = "timer"
-	Index    Family = "index"
-	Validate Family = "validate"
-	Mutate   Family = "mutate"
-	Startup  Family = "startup"
-	Cleanup  Family = "cleanup"
-	Login    Family = "login"
-	Probe    Family = "probe"
+	Create    Family = "create"
+	Update    Family = "update"
+	Delete    Family = "delete"
+	Resume    Family = "resume"
+	Field     Family = "field"
+	Sub       Family = "sub" // added by a running handler: see [Subregistry]
+	Event     Family = "event"
+	Daemon    Family = "daemon"
+	Timer     Family = "timer"
+	Index     Family = "index"
+	Reconcile Family = "reconcile"
+	Validate  Family = "validate"
+	Mutate    Family = "mutate"
+	Startup   Family = "startup"
+	Cleanup   Family = "cleanup"
+	Login     Family = "login"
+	Probe     Family = "probe"
 )
 
 // Group is a group of families whose handlers are selected on the same occasions.
@@ -28,12 +29,13 @@ type Group int
 
 // The groups.
 const (
-	Changing   Group = iota // change handlers, with progress on the object: create, update, delete, resume, field, sub
-	Watching                // event handlers
-	Spawning                // daemons and timers
-	Indexing                // indexing functions
-	Admission               // admission webhooks: validate, mutate
-	Activities              // handlers of the operator itself: startup, cleanup, login, probe
+	Changing    Group = iota // change handlers, with progress on the object: create, update, delete, resume, field, sub
+	Watching                 // event handlers
+	Spawning                 // daemons and timers
+	Indexing                 // indexing functions
+	Reconciling              // reconcile handlers, which keep the children of an object
+	Admission                // admission webhooks: validate, mutate
+	Activities               // handlers of the operator itself: startup, cleanup, login, probe
 	groups
 )
 
@@ -46,6 +48,8 @@ func (f Family) Group() Group {
 		return Spawning
 	case Index:
 		return Indexing
+	case Reconcile:
+		return Reconciling
 	case Validate, Mutate:
 		return Admission
 	case Startup, Cleanup, Login, Probe:

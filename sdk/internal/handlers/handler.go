@@ -64,6 +64,8 @@ type Handler struct {
 	Sharp                        bool
 
 	Admission AdmissionOptions
+	// Owns are the kinds of children of a reconcile handler, in the order of the registration.
+	Owns []Owned
 	// Uses are the requests that the function makes by itself. They only serve to describe the operator.
 	Uses []Use
 

@@ -17,6 +17,9 @@ type Outcome struct {
 	// Delay is the time until the next attempt of a handler that is not final. Nil means at once.
 	Delay *time.Duration
 
+	// Waits means that the handler waits for a change, which is no failure. Delay is the limit of the wait; nil if it has none.
+	Waits bool
+
 	// Result is the value that the handler returned; nil if it returned none.
 	Result any
 
@@ -81,6 +84,12 @@ func Decide(err error, result any, limits Limits, retries int, runtime time.Dura
 	case *ChildrenRetry:
 		return Outcome{Err: err, Delay: e.Delay},
 			LogLine{slog.LevelDebug, subject + " has unfinished sub-handlers. Will retry soon."}
+	case Waiting:
+		out := Outcome{Err: err, Waits: true}
+		if limit := e.KopfWait(); limit > 0 {
+			out.Delay = &limit
+		}
+		return out, LogLine{slog.LevelInfo, subject + " waits: " + ErrorText(err)}
 	case *limitError:
 		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, ErrorText(err)}
 	case Temporary:
@@ -116,6 +125,8 @@ func ErrorText(err error) string {
 	case *temporaryError:
 		err = e.error
 	case *denial:
+		err = e.error
+	case *waitingError:
 		err = e.error
 	}
 	return fmt.Sprintf("%T", err)

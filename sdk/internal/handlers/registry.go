@@ -58,7 +58,7 @@ func (r *Registry) Demands() []resources.Demand {
 	var demands []resources.Demand
 	for _, h := range r.handlers {
 		switch h.Family.Group() {
-		case Changing, Spawning:
+		case Changing, Spawning, Reconciling:
 			demands = append(demands, resources.Demand{Selector: h.Selector, Watch: true, Patch: true})
 		case Watching, Indexing:
 			demands = append(demands, resources.Demand{Selector: h.Selector, Watch: true})

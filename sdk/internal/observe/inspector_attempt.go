@@ -103,8 +103,11 @@ func (o *shown) attemptEnded(e AttemptEnded) (known bool) {
 		s.State = inspect.PhaseFailed
 	default:
 		s.State, s.Next = inspect.PhaseRetrying, ended
-		if out.Delay != nil {
+		switch {
+		case out.Delay != nil:
 			s.Next = ended.Add(*out.Delay)
+		case out.Waits:
+			s.Next = time.Time{} // an event decides
 		}
 	}
 	return true
@@ -128,7 +131,11 @@ func shownError(err error) *inspect.HandlerError {
 	if err = failure(err); err == nil {
 		return nil
 	}
-	return &inspect.HandlerError{Kind: inspect.ErrorKind(handlers.ErrorKindOf(err)), Message: err.Error()}
+	kind := handlers.ErrorKindOf(err)
+	if kind == handlers.KindWaiting {
+		kind = handlers.KindTemporary // for readers, both wait for something
+	}
+	return &inspect.HandlerError{Kind: inspect.ErrorKind(kind), Message: err.Error()}
 }
 
 // failure returns the error of an attempt; nil if the attempt only waits for sub-handlers.

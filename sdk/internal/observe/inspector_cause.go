@@ -199,13 +199,14 @@ func (o *shown) decide(e Planned) {
 	var selected, others []inspect.HandlerState
 	decisions := e.Handlers.Explain(handlers.Changing, e.Cause)
 	decisions = append(decisions, e.Handlers.Explain(handlers.Watching, e.Cause)...)
+	decisions = append(decisions, e.Handlers.Explain(handlers.Reconciling, e.Cause)...)
 	for _, d := range decisions {
 		s := o.decided(d.Handler, e.Handlers)
 		showDecision(&s, d, e.Subject.Secrets)
 		if e.Again != nil && s.State == inspect.PhaseNext && d.Handler.Family.Group() == handlers.Changing && !slices.Contains(e.Again, s.ID) {
 			s.State = inspect.PhaseDone // the handler succeeded before other handlers failed
 		}
-		if !d.Selected || d.Handler.Family.Group() == handlers.Watching {
+		if !d.Selected || d.Handler.Family.Group() != handlers.Changing {
 			others = append(others, s)
 			continue
 		}

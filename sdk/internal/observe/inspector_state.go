@@ -46,10 +46,11 @@ func (o *shown) has(phase inspect.HandlerPhase) bool {
 	return slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool { return h.State == phase })
 }
 
-// isFailing reports whether a daemon or a timer failed and will be retried. The object is then unsettled, although its cause
-// is handled. A daemon that returned a temporary error does not count as failing.
+// isFailing reports whether a daemon, a timer or a reconcile handler failed or waits, and will be called again. The object is then
+// unsettled, although its cause is handled. A daemon that returned a temporary error does not count as failing.
 func isFailing(h inspect.HandlerState) bool {
-	if groupOf(h) != handlers.Spawning {
+	group := groupOf(h)
+	if group != handlers.Spawning && group != handlers.Reconciling {
 		return false
 	}
 	if h.State == inspect.PhaseRetrying {

@@ -65,6 +65,14 @@ const (
 	LogDaemonExited    LogName = "daemon.exited"
 	LogDaemonAbandoned LogName = "daemon.abandoned"
 
+	LogChildUnreadable LogName = "child.unreadable"
+	LogChildAdopted    LogName = "child.adopted"
+	LogChildPruned     LogName = "child.pruned"
+	LogDriftReverted   LogName = "drift.reverted"
+	LogDriftLeft       LogName = "drift.left"
+	LogDriftFight      LogName = "drift.fight"
+	LogPruneStopped    LogName = "prune.stopped"
+
 	LogIndexComplete  LogName = "index.complete"
 	LogIndexFailed    LogName = "index.failed"
 	LogIndexSlow      LogName = "index.slow"

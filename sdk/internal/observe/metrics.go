@@ -161,7 +161,7 @@ func meteredOutcome(e AttemptEnded) MeteredOutcome {
 	switch out := e.Outcome; {
 	case !out.Final && isUnfinished(e.Err):
 		return Unfinished
-	case !out.Final && handlers.ErrorKindOf(out.Err) == handlers.KindTemporary:
+	case out.Waits, !out.Final && handlers.ErrorKindOf(out.Err) == handlers.KindTemporary:
 		return Waiting
 	case !out.Final:
 		return Retried

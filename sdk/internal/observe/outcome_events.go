@@ -21,6 +21,11 @@ func (OutcomeEvents) Receive(event Event) {
 		return
 	}
 	switch e.Handler.Family.Group() {
+	case handlers.Reconciling:
+		if e.Outcome.Waits {
+			return // there is one for each step of a rollout
+		}
+		fallthrough
 	case handlers.Changing, handlers.Spawning:
 		e.Subject.Recorder.Record(e.Line.Level, eventType(e.Line.Level), logReason, e.Line.Message)
 	}

@@ -51,7 +51,7 @@ func NewUnusedHandlers(sink *Sink, registry *handlers.Registry) *UnusedHandlers 
 	u.left.Store(maxExamined)
 	for _, h := range registry.All() {
 		switch h.Family {
-		case handlers.Create, handlers.Resume, handlers.Event, handlers.Daemon, handlers.Timer:
+		case handlers.Create, handlers.Resume, handlers.Event, handlers.Daemon, handlers.Timer, handlers.Reconcile:
 			u.uses[h] = new(use)
 		}
 	}
@@ -87,7 +87,7 @@ func (x *causeExaminer) Receive(event Event) {
 		x.unused.sink.replace(x, nil)
 		return
 	}
-	for _, group := range []handlers.Group{handlers.Changing, handlers.Watching, handlers.Spawning} {
+	for _, group := range []handlers.Group{handlers.Changing, handlers.Watching, handlers.Spawning, handlers.Reconciling} {
 		for _, d := range e.Handlers.Explain(group, e.Cause) {
 			if known := x.unused.uses[d.Handler]; known != nil && !e.Cause.Deleted {
 				known.note(d, e.Subject.Secrets)

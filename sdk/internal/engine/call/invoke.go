@@ -228,7 +228,7 @@ func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
 // sub-handlers of the handler could start. The next operator repeats the attempt.
 func aborted(ctx context.Context, h *handlers.Handler, err error) bool {
 	switch h.Family.Group() {
-	case handlers.Changing:
+	case handlers.Changing, handlers.Reconciling:
 		return err != nil && (ctx.Err() != nil || errors.Is(err, core.ErrStopping))
 	case handlers.Indexing, handlers.Activities:
 		return ctx.Err() != nil

@@ -93,6 +93,12 @@ func (o *ownShards) Owns(res *ServedResource, obj *object.Object) bool {
 	return o == nil || !res.Narrowed() || o.actsOn(o.Division.Of(obj))
 }
 
+// ActsOnParent reports whether this replica handles the parent of a child, of which only the UID and the namespace are
+// known.
+func (o *ownShards) ActsOnParent(parent *object.Object) bool {
+	return o == nil || o.actsOn(o.Division.Of(parent))
+}
+
 // OwnsKey is [ownShards.Owns] for a remembered object. It returns true if the resource is not served: res is nil.
 func (o *ownShards) OwnsKey(res *ServedResource, key queue.Key, namespace string) bool {
 	return o == nil || res == nil || !res.Narrowed() || o.actsOn(o.OfKey(key, namespace))
@@ -116,7 +122,7 @@ func (o *ownShards) Refuses(set *handlers.Set) string {
 	if o == nil || o.Division.Key == shards.ByNamespace || !set.Has(handlers.Indexing) {
 		return ""
 	}
-	if !set.Has(handlers.Changing) && !set.Has(handlers.Watching) && !set.Has(handlers.Spawning) {
+	if !handled(set) {
 		return "" // each replica indexes all objects
 	}
 	return "its objects are both indexed and handled, and each replica would index only its own shards; use --shard-key=namespace, or remove the index"

@@ -13,7 +13,8 @@ type ServedResource struct {
 	Resource    *resources.Resource
 	Handlers    *handlers.Set
 	ExtraFields []object.Path // fields outside of the essence that handlers select
-	Changing    []string      // ids of the handlers that keep their progress on the objects
+	Changing    []string      // ids of the change handlers, which keep their progress on the objects
+	Recorded    []string      // ids of all handlers with records on the objects
 	Indexes     []string      // ids of the indices that contain the objects, sorted and unique
 
 	// OnlyIndexed reports whether the objects are only indexed, and were only indexed since the start.
@@ -29,15 +30,21 @@ func NewServedResource(registry *handlers.Registry, res *resources.Resource, ins
 		Handlers:    set,
 		ExtraFields: set.ExtraFields(),
 		Changing:    IDsOf(set.Handlers(handlers.Changing)),
+		Recorded:    append(IDsOf(set.Handlers(handlers.Changing)), IDsOf(set.Handlers(handlers.Reconciling))...),
 		Indexes:     slices.Compact(slices.Sorted(slices.Values(IDsOf(set.Handlers(handlers.Indexing))))),
-		OnlyIndexed: !inspected && !set.Has(handlers.Changing) && !set.Has(handlers.Watching) && !set.Has(handlers.Spawning),
+		OnlyIndexed: !inspected && !handled(set),
 	}
+}
+
+// handled reports whether a set has handlers of objects, besides those that index or review.
+func handled(set *handlers.Set) bool {
+	return slices.ContainsFunc([]handlers.Group{handlers.Changing, handlers.Watching, handlers.Spawning, handlers.Reconciling}, set.Has)
 }
 
 // Narrowed reports whether the operator handles only its own selection and shards of the objects. Objects that are only
 // indexed are not narrowed, because the indices need all of them.
 func (s *ServedResource) Narrowed() bool {
-	return s.Handlers.Has(handlers.Changing) || s.Handlers.Has(handlers.Watching) || s.Handlers.Has(handlers.Spawning)
+	return handled(s.Handlers)
 }
 
 // Replacing makes the resource the successor of an earlier definition. If the earlier objects were handled, memories of

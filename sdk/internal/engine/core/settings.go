@@ -79,7 +79,7 @@ type Settings struct {
 func (s *Settings) Check(registry *handlers.Registry) error {
 	var ids []string
 	for _, h := range registry.All() {
-		if h.Family.Group() == handlers.Changing {
+		if h.Family.Group() == handlers.Changing || h.Family.Group() == handlers.Reconciling {
 			ids = append(ids, h.ID)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // resource has no handlers for them.
 func (c *cycle) needsPlan() bool {
 	set := c.served.Handlers
-	return set.Has(handlers.Changing) || set.Has(handlers.Spawning) || c.memory.Group.Load() != nil
+	return set.Has(handlers.Changing) || set.Has(handlers.Spawning) || set.Has(handlers.Reconciling) || c.memory.Group.Load() != nil
 }
 
 // detect starts the plan of the cycle, and records the failures and the finalizer in the memory.
@@ -31,7 +31,7 @@ func (c *cycle) detect(ctx context.Context, s *plan.Situation) (err error) {
 	if former && c.deps.State.RetryFormer.Load() {
 		c.deps.Retries.Add(core.RetryJob{Key: c.key()})
 	}
-	if !c.plan.Changing {
+	if !c.plan.Changing && !c.served.Handlers.Has(handlers.Reconciling) {
 		c.memory.TakeRetry(s.Requested) // there is nothing to retry
 	}
 	c.memory.Flags.HasFinalizer.Store(c.plan.Blocked)
@@ -69,7 +69,7 @@ func (c *cycle) report(plan observe.Planned) {
 		plan.Background = (*background)(group)
 	}
 	if c.plan.Changing {
-		plan.Orphans = state.Orphans(c.view.Stored, c.deps.Settings.Progress, c.served.Changing)
+		plan.Orphans = state.Orphans(c.view.Stored, c.deps.Settings.Progress, c.served.Recorded)
 	}
 	observe.Emit(c.deps.Sink, plan)
 }

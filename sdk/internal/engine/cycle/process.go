@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -28,6 +29,7 @@ type Processor struct {
 	memories  *memory.Memories
 	resources IndexedResources
 	detached  *memory.DetachedDaemons
+	passes    *reconcile.Reconciler
 }
 
 // IndexedResources are the served resources with their indexers.
@@ -39,8 +41,8 @@ type IndexedResources interface {
 }
 
 // NewProcessor returns the processor of an operator.
-func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources) *Processor {
-	return &Processor{deps: d, invoker: i, memories: m, resources: resources, detached: detached}
+func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources, passes *reconcile.Reconciler) *Processor {
+	return &Processor{deps: d, invoker: i, memories: m, resources: resources, detached: detached, passes: passes}
 }
 
 // Process runs one cycle of an object. The queue calls it.
@@ -100,6 +102,7 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 	}
 	next, err := p.run(ctx, c)
 	next = c.endCycle(ctx, next, err)
+	p.passes.Update(batch.Key, c.sent.answer)
 	if fence.MayBegin(ctx) != nil {
 		return nil // the next operator that may act continues
 	}
@@ -132,6 +135,7 @@ func (p *Processor) newCycle(served *core.ServedResource, m *memory.Memory, batc
 // forget drops the memory of a deleted object.
 func (p *Processor) forget(key queue.Key, m *memory.Memory) {
 	p.memories.Forget(key)
+	p.passes.Forget(key)
 	m.TakeRetry(m.Retry.Load())
 	observe.Emit(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 }
@@ -171,6 +175,9 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	}
 	if c.deleted() {
 		return nil, nil // a deleted object cannot be patched
+	}
+	if err := p.reconcile(ctx, c, s); err != nil {
+		return nil, err
 	}
 	err = c.apply(ctx)
 	c.endRetry(s.Requested) // the handlers were called, whether or not their patch was accepted

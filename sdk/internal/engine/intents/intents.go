@@ -231,7 +231,7 @@ func (i *Intents) startOver(ctx context.Context, ref inspect.Ref) (reason string
 // hasHandler reports whether the resource has a handler, or the parent of a sub-handler, with the id.
 func hasHandler(res *core.ServedResource, id string) bool {
 	is := func(h *handlers.Handler) bool { return h.ID == id || strings.HasPrefix(id, h.ID+"/") }
-	return res.Handlers.Any(handlers.Changing, is) || res.Handlers.Any(handlers.Spawning, is)
+	return res.Handlers.Any(handlers.Changing, is) || res.Handlers.Any(handlers.Spawning, is) || res.Handlers.Any(handlers.Reconciling, is)
 }
 
 // retryAll calls the failed handlers of all objects again, or only one of them. If it fails, it returns the reason.

@@ -233,7 +233,7 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	if len(progress.Extras()) == 0 {
 		return nil
 	}
-	return v.purge(progress, s.Served.Changing, own)
+	return v.Purge(progress, s.Served.Changing, own)
 }
 
 // Engaged reports whether the cycle handles the changes of the object.

@@ -47,8 +47,8 @@ type recorder struct {
 	record    *Record
 }
 
-// purge removes the records of a finished cause.
+// Purge removes the records of a finished cause.
 func (w *recorder) purge(progress state.Progress) error {
 	w.record.Unfinished = false
-	return w.view.purge(progress, w.situation.Served.Changing, w.own)
+	return w.view.Purge(progress, w.situation.Served.Changing, w.own)
 }

@@ -104,8 +104,8 @@ func (v *View) StoreProgress(progress state.Progress, own *patch.Patch) error {
 	return nil
 }
 
-// purge removes the records of all handlers in the progress and of the handlers with the ids, by a patch.
-func (v *View) purge(progress state.Progress, ids []string, own *patch.Patch) error {
+// Purge removes the records of all handlers in the progress and of the handlers with the ids, by a patch.
+func (v *View) Purge(progress state.Progress, ids []string, own *patch.Patch) error {
 	if err := progress.Purge(v.Stored, v.Progress, ids, own); err != nil {
 		return fmt.Errorf("purge the progress: %w", err)
 	}

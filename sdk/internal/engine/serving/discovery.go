@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -40,6 +41,7 @@ type Discovery struct {
 	admission  *reviews.AdmissionControl
 	namespaces *Namespaces
 	peerings   *peers.Peerings
+	passes     *reconcile.Reconciler
 	changed    core.Wakeup // raised when a CRD or the namespaces have changed, or the operator was paused or resumed
 
 	Joined <-chan struct{} // closed when the operator knows its first shards
@@ -53,11 +55,11 @@ type Discovery struct {
 }
 
 // NewDiscovery returns the discovery of an operator.
-func NewDiscovery(d *core.Deps, s *Streams, a *reviews.AdmissionControl, n *Namespaces, p *peers.Peerings) *Discovery {
+func NewDiscovery(d *core.Deps, s *Streams, a *reviews.AdmissionControl, n *Namespaces, p *peers.Peerings, r *reconcile.Reconciler) *Discovery {
 	joined := make(chan struct{})
 	close(joined)
 	return &Discovery{
-		deps: d, streams: s, admission: a, namespaces: n, peerings: p, Joined: joined, changed: n.changed, warned: map[string]bool{},
+		deps: d, streams: s, admission: a, namespaces: n, peerings: p, passes: r, Joined: joined, changed: n.changed, warned: map[string]bool{},
 		outage: &discoveryOutage{logger: d.Logger, sink: d.Sink}, drift: newDriftCheck(d),
 	}
 }
@@ -197,9 +199,13 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	unreviewed := d.adjustAdmission(reviewed)
 	paused := d.deps.State.Paused.Load()
 	if d.deps.State.WasPaused.Swap(false) || paused {
-		d.peerings.Pauses.WhileStopped(d.streams.pause)
+		d.peerings.Pauses.WhileStopped(func() {
+			d.streams.pause()
+			d.passes.Stop()
+		})
 	}
 	if !paused {
+		d.passes.Adjust(ctx, resolution.Served, d.known, d.namespaces.names()) // first, so that no pass begins before it
 		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
 	}
 	return len(resolution.Unresolved) > 0 || unreviewed

@@ -28,6 +28,7 @@ type Streams struct {
 	detached *memory.DetachedDaemons
 	invoker  *call.Invoker
 	OnReady  call.UserCalls
+	OnForget func(queue.Key) // called for each object that is not remembered any longer
 
 	mu        sync.Mutex
 	resources map[string]*core.ServedResource // served resources by key
@@ -57,7 +58,7 @@ func NewStreams(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemo
 	return &Streams{
 		deps: d, memories: m, detached: detached, invoker: i,
 		resources: map[string]*core.ServedResource{}, running: map[resources.Scope]*stream{},
-		known: map[resources.Scope]bool{}, indexers: map[resources.Scope]*indexing.Indexer{},
+		known: map[resources.Scope]bool{}, indexers: map[resources.Scope]*indexing.Indexer{}, OnForget: func(queue.Key) {},
 	}
 }
 
@@ -278,6 +279,7 @@ func (s *Streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bo
 		keys[key] = true
 		observe.Emit(s.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 		s.detached.Stop(key, m, daemons.ResourceDeleted)
+		s.OnForget(key)
 	}
 	s.deps.Queue.Drop(func(key queue.Key) bool { return keys[key] })
 }

@@ -1,0 +1,127 @@
+package children
+
+import (
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// Owner is the object for which a child is claimed.
+type Owner struct{ UID, Kind, Name string }
+
+// Claim is a verdict on whose child an existing object is. At most one of the fields is set, but for Parent.
+type Claim struct {
+	Ours   bool   // it is the owner's child
+	Former bool   // it is the child of a deleted object with the kind and the name of the owner
+	Free   bool   // it has no controller
+	Holder string // its controller, such as "Gateway edge"
+
+	Parent string // UID of another parent for which this operator has applied it; Free is set, too
+}
+
+// ClaimOf judges an object by its controller and by the operator's own entry in managedFields. A label alone proves nothing,
+// because it can be copied.
+func ClaimOf(o *object.Object, lens Lens, owner Owner) (Claim, error) {
+	meta := o.Member("metadata")
+	for ref := range object.Items(field(meta, "ownerReferences")) {
+		if string(field(ref, "controller")) != "true" {
+			continue
+		}
+		kind, name := plain(field(ref, "kind")), plain(field(ref, "name"))
+		switch {
+		case plain(field(ref, "uid")) == owner.UID:
+			return Claim{Ours: true}, nil
+		case kind == owner.Kind && name == owner.Name:
+			return Claim{Former: true}, nil
+		}
+		return Claim{Holder: kind + " " + name}, nil
+	}
+	own, err := lens.ownEntry(o)
+	if err != nil || own == nil {
+		return Claim{Free: true}, err
+	}
+	label := plain(field(meta, "labels", lens.OwnerLabel))
+	if label == "" || label == owner.UID {
+		return Claim{Ours: true}, nil
+	}
+	return Claim{Free: true, Parent: label}, nil
+}
+
+// Authored reports whether the operator itself has given the object the label of a parent.
+func Authored(o *object.Object, lens Lens, parent string) bool {
+	own, err := lens.ownEntry(o)
+	if err != nil || own == nil || lens.OwnerOf(o) != parent {
+		return false
+	}
+	_, owned := own.reach(fieldPath{
+		{kind: 'f', name: "metadata"}, {kind: 'f', name: "labels"}, {kind: 'f', name: lens.OwnerLabel},
+	})
+	return owned
+}
+
+// FirstApplied reports whether no manager has changed the object before the operator did.
+func FirstApplied(o *object.Object, lens Lens) bool {
+	entries, err := ParseEntries(lens.ManagedFields(o, false))
+	if err != nil {
+		return false
+	}
+	own := ownOf(entries, lens.Manager)
+	if own == nil {
+		return false
+	}
+	for i := range entries {
+		if e := &entries[i]; e != own && e.Time.Before(own.Time) {
+			return false
+		}
+	}
+	return true
+}
+
+// OwnerOf returns the UID of the parent, as the object's label has it.
+func (l *Lens) OwnerOf(o *object.Object) string {
+	return plain(field(o.Member("metadata"), "labels", l.OwnerLabel))
+}
+
+// ManagedFields returns a copy of the text of managedFields or, with own, of the operator's own entry alone.
+func (l *Lens) ManagedFields(o *object.Object, own bool) []byte {
+	all := field(o.Member("metadata"), "managedFields")
+	if !own {
+		return append([]byte(nil), all...)
+	}
+	for item := range object.Items(all) {
+		e := Entry{
+			Manager: plain(field(item, "manager")), Operation: plain(field(item, "operation")), Subresource: plain(field(item, "subresource")),
+		}
+		if e.applied(l.Manager) {
+			return append(append([]byte{'['}, item...), ']')
+		}
+	}
+	return []byte("[]")
+}
+
+func (l *Lens) ownEntry(o *object.Object) (*Entry, error) {
+	entries, err := ParseEntries(l.ManagedFields(o, true))
+	if err != nil {
+		return nil, err
+	}
+	return ownOf(entries, l.Manager), nil
+}
+
+// ObservedFields returns the values of [Lens.Observe] as a tree.
+func (l *Lens) ObservedFields(d *Digest) (map[string]any, error) {
+	all := tree{}
+	if d.Observed() == "" {
+		return all, nil
+	}
+	observed, err := object.DecodeJSON([]byte(d.Observed()))
+	if err != nil {
+		return nil, fmt.Errorf("read the observed fields of %s: %w", d.Name, err)
+	}
+	values, _ := observed.([]any)
+	for i, path := range l.Observe {
+		if i < len(values) && values[i] != nil {
+			all = object.With(all, path, values[i])
+		}
+	}
+	return all, nil
+}

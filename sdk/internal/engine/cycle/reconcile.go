@@ -1,0 +1,69 @@
+package cycle
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// reconcile calls the reconcile handler of the object if there is a reason to. The handler stands beside the change handlers: it
+// has a record of its own, and causes end without it. The children of an object that is being deleted stay as they are, and so do
+// the children of an object that the filters exclude.
+func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) error {
+	h := c.served.Handlers.Reconciler()
+	if h == nil || c.deleted() || c.plan.Hold == plan.HoldFinalizer {
+		return nil
+	}
+	if c.object.Deleting || len(c.served.Handlers.Selected(handlers.Reconciling, c.plan.Cause)) == 0 {
+		c.endPassRequest(s)
+		return nil
+	}
+	progress, err := c.view.ProgressOf([]string{h.ID}, c.deps.Now())
+	if err != nil {
+		return err
+	}
+	former, failing := progress.Handler(h.ID)
+	pass := p.passes.Begin(ctx, &reconcile.Beginning{
+		Key: c.key(), Object: c.object, Subject: c.subject, Essence: memory.HashEssence(c.plan.Cause.New),
+		Listed: c.memory.Life.Listed, RetryAt: former.Record.Delayed, Requested: s.Requested.Calls(h.ID),
+	})
+	if pass == nil {
+		return nil
+	}
+	if pass.Fresh() { // earlier attempts were for another state of the object
+		progress, former = state.Progress{}, state.HandlerProgress{}
+	}
+	a := c.newAttempt(c.subject, h, c.plan.Cause)
+	a.Retries, a.Started, a.Then, a.Call.Extra = former.Record.Retries, former.Record.Started, pass.Complete, pass
+	out, counts := c.invoker.Try(ctx, a)
+	if !counts {
+		pass.Abort()
+		return core.ErrStopping
+	}
+	pass.End(out)
+	s.Requested.NoteCalled(h.ID)
+	c.endPassRequest(s)
+	switch {
+	case !out.Final && !out.Waits:
+		progress, err = progress.WithHandlers([]string{h.ID}, a.Started).WithOutcomes(map[string]handlers.Outcome{h.ID: out}, c.deps.Now())
+		if err != nil {
+			return err
+		}
+		return c.view.StoreProgress(progress, c.writes.Own)
+	case failing:
+		return c.view.Purge(state.Progress{}, []string{h.ID}, c.writes.Own)
+	}
+	return nil
+}
+
+// endPassRequest ends a retry request if no change handler is left to call for it.
+func (c *cycle) endPassRequest(s *plan.Situation) {
+	if !c.plan.Changing {
+		c.memory.TakeRetry(s.Requested)
+	}
+}

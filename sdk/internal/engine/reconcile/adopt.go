@@ -1,0 +1,73 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// adopt applies a child whose name the operator does not know as the parent's. It creates the child, or takes over an
+// existing object that is provably the parent's, or that has no controller and may be adopted.
+func (p *Pass) adopt(ctx context.Context, d *desired) error {
+	existing, err := p.read(ctx, d)
+	if err != nil {
+		return err
+	}
+	if existing == nil {
+		return p.create(ctx, d)
+	}
+	if existing.Deleting {
+		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), 5*time.Second)
+	}
+	claim, err := children.ClaimOf(existing, d.kind.lens, children.Owner{UID: p.owner.UID, Kind: p.owner.Kind, Name: p.owner.Name})
+	if err != nil {
+		return handlers.AsPermanent(fmt.Errorf("apply %s: %w", d, err))
+	}
+	if claim.Parent != "" && p.family.isAlive(claim.Parent) {
+		claim = children.Claim{Holder: p.family.resource.Kind + " with UID " + claim.Parent}
+	}
+	switch {
+	case claim.Ours:
+	case claim.Former:
+		return handlers.AsWaiting(fmt.Errorf("%s belongs to a deleted %s of the same name; waiting for the garbage collection of the cluster", d, p.owner.Kind), 5*time.Second)
+	case claim.Free && d.kind.owned.Adopt:
+		p.subject.Logger.Info(fmt.Sprintf("Adopting %s", d), observe.EventKey, observe.LogChildAdopted, "child", d.String())
+	case claim.Free:
+		return handlers.AsPermanent(fmt.Errorf("apply %s: it exists, and was not made for this object; delete it, choose another name, or set kopf.Own.Adopt", d))
+	default:
+		return handlers.AsPermanent(fmt.Errorf("apply %s: it belongs to %s", d, claim.Holder))
+	}
+	answer, err := p.send(ctx, d, d.tree, existing.UID, existing.ResourceVersion, true)
+	if err != nil {
+		return p.failed(d, err)
+	}
+	p.accept(ctx, d, nil, answer, nil, false, children.Lost)
+	return nil
+}
+
+// create applies a child that does not exist. If another client was faster, the operator gives up the fields that it has applied.
+func (p *Pass) create(ctx context.Context, d *desired) error {
+	answer, err := p.send(ctx, d, d.tree, "", "", false)
+	if err != nil {
+		return p.failed(d, err)
+	}
+	if answer.Created || answer.Repeated && children.FirstApplied(answer.Object, d.kind.lens) {
+		p.accept(ctx, d, nil, answer, nil, false, children.Covered)
+		return nil
+	}
+	nothing := map[string]any{
+		"apiVersion": d.tree["apiVersion"], "kind": d.tree["kind"], "metadata": map[string]any{"name": d.name.name},
+	}
+	if d.name.namespace != "" {
+		nothing = object.With(nothing, object.Path{"metadata", "namespace"}, d.name.namespace)
+	}
+	if _, err := p.send(ctx, d, nothing, answer.Object.UID, "", false); err != nil {
+		return p.failed(d, err)
+	}
+	return handlers.AsTemporary(fmt.Errorf("apply %s: another client has created it at the same time", d), time.Second)
+}

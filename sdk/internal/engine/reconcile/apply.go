@@ -1,0 +1,298 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/hierarchy"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+// desired is a child as the handler wants it.
+type desired struct {
+	kind *kind
+	name childName
+	tree map[string]any // applied fields, with the labels and annotations of the operator
+	hash uint64
+}
+
+// String returns the kind with the name, such as "Deployment shop".
+func (d *desired) String() string { return d.kind.resource.Kind + " " + d.name.name }
+
+// absence is how long a pass waits for objects that the operator does not watch, such as a missing namespace or definition.
+const absence = 30 * time.Second
+
+// Apply makes the objects the children of the parent. It checks all objects before the first request. If the API server
+// refuses some, Apply still sends the others. It joins the errors; errors that are worth a retry come first.
+func (p *Pass) Apply(ctx context.Context, objs []any) error {
+	if err := p.mayAct(); err != nil {
+		return err
+	}
+	ctx = p.guarded(ctx)
+	all, err := p.prepare(objs)
+	if err != nil {
+		return err
+	}
+	if p.applied == nil {
+		p.applied = map[*kind]map[childName]bool{}
+	}
+	for _, d := range all {
+		if p.applied[d.kind] == nil {
+			p.applied[d.kind] = map[childName]bool{}
+		}
+		p.applied[d.kind][d.name] = true
+	}
+	var failed, waiting, final []error
+	for _, d := range all {
+		if err := p.mayAct(); err != nil {
+			return err
+		}
+		err := p.keep(ctx, d)
+		switch {
+		case err == nil:
+		case core.IsFenced(err), errors.Is(err, errPaced):
+			return err
+		case handlers.ErrorKindOf(err) == handlers.KindPermanent:
+			final = append(final, err)
+		case handlers.ErrorKindOf(err) == handlers.KindWaiting:
+			waiting = append(waiting, err)
+		default:
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(slices.Concat(failed, waiting, final)...) // the first one decides what follows
+}
+
+// prepare encodes the objects. It joins all errors.
+func (p *Pass) prepare(objs []any) ([]*desired, error) {
+	var all []*desired
+	var problems []error
+	for _, obj := range objs {
+		d, err := p.desire(obj)
+		if err != nil {
+			if handlers.ErrorKindOf(err) == handlers.KindWaiting {
+				return nil, err
+			}
+			problems = append(problems, err)
+			continue
+		}
+		if slices.ContainsFunc(all, func(o *desired) bool { return o.kind == d.kind && o.name == d.name }) {
+			problems = append(problems, fmt.Errorf("apply %s: it is among the objects twice; give each child another name", d))
+			continue
+		}
+		all = append(all, d)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, handlers.AsPermanent(err)
+	}
+	return all, nil
+}
+
+// kindOf returns the declared kind of an object.
+func (p *Pass) kindOf(obj any) (*kind, error) {
+	stated := children.KindOf(obj)
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	for _, k := range p.family.kinds {
+		if k.resource != nil && isKind(k, stated) {
+			return k, nil
+		}
+	}
+	for _, k := range p.family.kinds {
+		if k.resource == nil && couldBe(k, stated) {
+			return nil, handlers.AsWaiting(fmt.Errorf("the cluster does not serve %s", k.owned.Selector.String()), absence)
+		}
+	}
+	return nil, fmt.Errorf("apply %s: the kind is not declared; add kopf.Own{Resource: …} for it to OnReconcile", kindText(stated))
+}
+
+func kindText(stated schema.GroupVersionKind) string {
+	if stated.Version == "" {
+		return stated.Kind
+	}
+	return stated.Kind + " of " + stated.GroupVersion().String()
+}
+
+// isKind reports whether an object that states its group, version and kind is of a kind. Go types state no group.
+func isKind(k *kind, stated schema.GroupVersionKind) bool {
+	return k.resource.Kind == stated.Kind &&
+		(stated.Version == "" || stated.Group == k.resource.Group && stated.Version == k.resource.Version)
+}
+
+// couldBe is isKind for a kind that the cluster does not serve. A selector names the plural, from which the kind is guessed.
+func couldBe(k *kind, stated schema.GroupVersionKind) bool {
+	s := k.owned.Selector
+	return stated.Version == "" || stated.Group == s.Group && (s.Version == "" || stated.Version == s.Version)
+}
+
+// desire returns the child for an object.
+func (p *Pass) desire(obj any) (*desired, error) {
+	k, err := p.kindOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := children.Encode(obj, schema.GroupVersionKind{Group: k.resource.Group, Version: k.resource.Version, Kind: k.resource.Kind})
+	if err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	name, err := p.place(k, tree)
+	if err != nil {
+		return nil, err
+	}
+	d := &desired{kind: k, name: name, tree: tree}
+	if err := p.mark(d); err != nil {
+		return nil, fmt.Errorf("apply %s: %w", d, err)
+	}
+	return d, nil
+}
+
+// place sets the name and the namespace of a child. They default to the name and the namespace of the parent.
+func (p *Pass) place(k *kind, tree map[string]any) (childName, error) {
+	meta := metadataOf(tree)
+	name, _ := meta["name"].(string)
+	namespace, _ := meta["namespace"].(string)
+	if name == "" {
+		name = p.owner.Name
+	}
+	fail := func(format string, args ...any) (childName, error) {
+		return childName{}, fmt.Errorf("apply %s %s: %s", k.resource.Kind, name, fmt.Sprintf(format, args...))
+	}
+	switch within := p.owner.Namespace; {
+	case !k.resource.Namespaced && namespace != "":
+		return fail("the kind is cluster-scoped; remove metadata.namespace")
+	case !k.resource.Namespaced && within != "":
+		return fail("it is cluster-scoped, but its parent is in a namespace, so that garbage collection could not remove it")
+	case k.resource.Namespaced && namespace == "" && within == "":
+		return fail("set metadata.namespace: its parent is cluster-scoped")
+	case k.resource.Namespaced && namespace == "":
+		namespace = within
+	case within != "" && namespace != within:
+		return fail("it is in namespace %s, but its parent is in %s; garbage collection does not work across namespaces", namespace, within)
+	}
+	meta["name"] = name
+	delete(meta, "namespace")
+	if namespace != "" {
+		meta["namespace"] = namespace
+	}
+	return childName{namespace, name}, nil
+}
+
+// metadataOf returns the metadata of a tree, and creates them if needed.
+func metadataOf(tree map[string]any) map[string]any {
+	meta := object.Metadata(tree)
+	if meta == nil {
+		meta = map[string]any{}
+		tree["metadata"] = meta
+	}
+	return meta
+}
+
+// mark adds the labels, the owner and the hash to a child.
+func (p *Pass) mark(d *desired) error {
+	meta := metadataOf(d.tree)
+	labels := stanza(meta, "labels")
+	labels[ownedByLabel], labels[ownerUIDLabel] = p.family.label, p.owner.UID
+	if !d.kind.owned.Keep {
+		refs, _ := meta["ownerReferences"].([]any)
+		owner, err := p.owner.Tree()
+		if err != nil {
+			return err
+		}
+		meta["ownerReferences"] = append(refs, hierarchy.OwnerReference(owner, new(true), new(true)))
+	}
+	text, err := children.Hash(d.tree)
+	if err != nil {
+		return err
+	}
+	d.hash = children.ParseHash(text)
+	stanza(meta, "annotations")[d.kind.lens.AppliedAnnotation] = text
+	return nil
+}
+
+func stanza(meta map[string]any, name string) map[string]any {
+	values, ok := meta[name].(map[string]any)
+	if !ok {
+		values = map[string]any{}
+		meta[name] = values
+	}
+	return values
+}
+
+// keep makes sure that a child is as it is desired.
+func (p *Pass) keep(ctx context.Context, d *desired) error {
+	f := p.family
+	f.mu.Lock()
+	c := d.kind.children[d.name]
+	f.mu.Unlock()
+	switch {
+	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && c.Applied == 0:
+		return p.adopt(ctx, d)
+	case c.State == children.Terminating:
+		f.mu.Lock()
+		c.pruned = false // its end is news
+		f.mu.Unlock()
+		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), absence)
+	}
+	drift, ownership := p.judge(c, d)
+	if ownership == children.Covered {
+		return nil
+	}
+	if wait := c.fight.wait(f.reconciler.deps.Now()); wait > 0 {
+		return handlers.AsWaiting(fmt.Errorf("%s: others change the same fields again and again (%s); the next attempt follows in %s",
+			d, c.fight.about, wait.Round(time.Second)), wait)
+	}
+	return p.update(ctx, d, c, drift, ownership)
+}
+
+// judge reports whether a child is as it was applied. The drift has the fields that others have taken.
+func (p *Pass) judge(c *child, d *desired) ([]children.Drift, children.Ownership) {
+	f := p.family
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.Applied == d.hash && c.Entry == c.verified && c.verified != 0 && !c.verify {
+		return nil, children.Covered
+	}
+	if c.managed == nil && c.Entry == c.verified {
+		return nil, children.Drifted // by the hash alone: another text is desired, or the child must be verified
+	}
+	entries, err := children.ParseEntries(c.managed)
+	if err != nil {
+		return nil, children.Lost
+	}
+	ownership, drift := children.Judge(entries, f.manager, d.tree)
+	drift, left := c.leave(d, drift)
+	if ownership == children.Drifted && len(drift) == 0 && left {
+		ownership = children.Covered
+	}
+	if c.Applied != d.hash || c.verify {
+		if ownership == children.Covered {
+			ownership = children.Drifted
+		}
+		return drift, ownership
+	}
+	if ownership == children.Covered {
+		c.verified, c.managed = c.Entry, nil
+	}
+	return drift, ownership
+}
+
+// leave splits off the drifted fields that stay with their new owners: fields that were changed through /scale and, by the policy,
+// all others.
+func (c *child) leave(d *desired, drift []children.Drift) (kept []children.Drift, left bool) {
+	for _, one := range drift {
+		if one.Scaled() || d.kind.owned.Drift != handlers.DriftRevert && one.Manager != "" {
+			left = true
+			continue
+		}
+		kept = append(kept, one)
+	}
+	return kept, left
+}

@@ -1,0 +1,213 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Child is a child as the operator knows it.
+type Child struct {
+	Resource *resources.Resource
+	children.Digest
+	lens *children.Lens
+}
+
+// same reports whether two children have the same name.
+func (c *Child) same(o *Child) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	return c.Resource.Key() == o.Resource.Key() && c.Name == o.Name && c.Namespace() == o.Namespace()
+}
+
+// Observed returns the fields of [children.Lens.Observe].
+func (c *Child) Observed() (map[string]any, error) { return c.lens.ObservedFields(&c.Digest) }
+
+// String returns the kind with the name, such as "Deployment shop".
+func (c *Child) String() string { return c.Resource.Kind + " " + c.Name }
+
+func nameOf(o *object.Object) childName { return childName{o.Namespace, o.Name} }
+
+func (k *kind) describe(d children.Digest) *Child {
+	return &Child{Resource: k.resource, Digest: d, lens: &k.lens}
+}
+
+// observe takes an event of a child into account. Initial is whether it belongs to the first list of a stream.
+func (f *family) observe(k *kind, event watch.Event, initial bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	name := nameOf(event.Object)
+	before := k.children[name]
+	if event.Type == watch.Deleted {
+		if before == nil || before.UID != event.Object.UID || object.Precedes(event.Object.ResourceVersion, before.ResourceVersion) {
+			return
+		}
+		f.remove(k, name)
+		if p := f.parents[before.Owner()]; !before.pruned || p != nil && p.waves {
+			f.changed(k, before.Digest, children.Digest{}, watch.Deleted)
+		}
+		return
+	}
+	if before != nil && before.UID == event.Object.UID && !object.Older(before.ResourceVersion, event.Object.ResourceVersion) {
+		return // the answer to an own write was faster
+	}
+	now, err := k.lens.Digest(event.Object)
+	if err != nil {
+		f.reconciler.deps.Logger.Warn("Cannot read a child; ignoring this version", observe.EventKey, observe.LogChildUnreadable,
+			"child", event.Object.String(), "error", err)
+		return
+	}
+	if before != nil && before.UID != now.UID {
+		f.remove(k, name)
+		f.changed(k, before.Digest, children.Digest{}, watch.Deleted)
+		before = nil
+	}
+	c := f.store(k, name, now, event.Object, initial)
+	switch {
+	case before == nil && initial:
+	case before == nil:
+		f.changed(k, children.Digest{}, now, watch.Added)
+	default:
+		f.compare(c, before.Digest)
+	}
+}
+
+// store replaces the digest of a child, and returns a new child, so that the previous one stays as it was. It keeps the
+// managedFields until they are verified; initially, only the operator's own entry of them.
+func (f *family) store(k *kind, name childName, d children.Digest, o *object.Object, initial bool) *child {
+	c := &child{Digest: d, kind: k}
+	if before := k.children[name]; before != nil && before.UID == d.UID {
+		c.verified, c.verify, c.fight, c.pruned = before.verified, before.verify, before.fight, before.pruned
+		delete(f.parentOf(before.Owner()).children, before)
+	}
+	if d.Entry != c.verified || d.Entry == 0 {
+		c.managed, c.partial = k.lens.ManagedFields(o, initial), initial
+	}
+	k.children[name] = c
+	f.parentOf(d.Owner()).children[c] = struct{}{}
+	return c
+}
+
+// remove forgets a child. The lock must be held.
+func (f *family) remove(k *kind, name childName) {
+	c := k.children[name]
+	if c == nil {
+		return
+	}
+	delete(k.children, name)
+	owner := c.Owner()
+	p := f.parents[owner]
+	delete(p.children, c)
+	if len(p.children) == 0 && p.object == nil {
+		delete(f.parents, owner)
+	}
+}
+
+// retain forgets the children of a scope that the first list of a stream does not have: they were deleted while no stream
+// was running.
+func (f *family) retain(k *kind, scope string, listed map[childName]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, c := range k.children {
+		if !listed[name] && (scope == "" || scope == name.namespace) {
+			f.remove(k, name)
+			f.changed(k, c.Digest, children.Digest{}, watch.Deleted)
+		}
+	}
+}
+
+// compare wakes the parent if a version of a child differs from an earlier one. The lock must be held.
+func (f *family) compare(c *child, before children.Digest) {
+	switch c.Digest.Wake(&before) {
+	case children.NoWake:
+	case children.WakeVerify:
+		c.verify = true
+		f.changed(c.kind, before, c.Digest, watch.Modified)
+	case children.WakeParent:
+		f.changed(c.kind, before, c.Digest, watch.Modified)
+	}
+}
+
+// changed wakes the parents of a child: the present one and, if the label was changed, the previous one. During a pass, the
+// version before is only noted, because the change may be the pass's own. The lock must be held.
+func (f *family) changed(k *kind, before, now children.Digest, event string) {
+	latest := now
+	if event == watch.Deleted {
+		latest = before
+	}
+	owners := []string{latest.Owner()}
+	if previous := before.Owner(); event == watch.Modified && previous != owners[0] {
+		owners = append(owners, previous)
+	}
+	for _, uid := range owners {
+		p := f.parents[uid]
+		if p == nil || p.object == nil || p.object.Deleting {
+			continue // its first pass looks at all children, and there is none after its deletion
+		}
+		if p.pass != nil {
+			p.pass.note(k, childName{latest.Namespace(), latest.Name}, before)
+			continue
+		}
+		f.wake(p, f.wakeFor(k, before, now, latest, event))
+	}
+}
+
+// wakeFor returns the reason for a pass.
+func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event string) Wake {
+	w := Wake{Kind: WakeChild, Type: event, Child: k.describe(latest)}
+	if event != watch.Modified {
+		return w
+	}
+	if now.Wake(&before) == children.WakeVerify {
+		w.Kind = WakeVerify
+		return w
+	}
+	changes, err := k.lens.Changes(&before, &now)
+	if err == nil {
+		w.Changes = changes
+	}
+	return w
+}
+
+// Child returns the known child with the kind and the name of an object; nil if it does not exist.
+func (p *Pass) Child(obj metav1.Object) *Child {
+	k, err := p.kindOf(obj)
+	if err != nil {
+		return nil
+	}
+	name := childName{obj.GetNamespace(), cmp.Or(obj.GetName(), p.owner.Name)}
+	if k.resource.Namespaced && name.namespace == "" {
+		name.namespace = p.owner.Namespace
+	}
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	if c := k.children[name]; c != nil && c.Owner() == p.owner.UID {
+		return k.describe(c.Digest)
+	}
+	return nil
+}
+
+// Children returns the known children of a resource, sorted by namespace and name.
+func (p *Pass) Children(resource resources.Selector) []*Child {
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	var all []*Child
+	for c := range p.parent.children {
+		if c.kind.owned.Selector == resource {
+			all = append(all, c.kind.describe(c.Digest))
+		}
+	}
+	slices.SortFunc(all, func(a, b *Child) int {
+		return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Name, b.Name))
+	})
+	return all
+}

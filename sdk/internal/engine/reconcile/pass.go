@@ -1,0 +1,200 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// Pass is one call of a reconcile handler. Its methods must not be called concurrently.
+type Pass struct {
+	family  *family
+	parent  *parent
+	ctx     context.Context // has the fence of the cycle
+	owner   *object.Object
+	subject *observe.Subject
+	wakes   []Wake
+
+	applied map[*kind]map[childName]bool // children that the pass has applied; nil before the first call of Apply
+	recheck time.Duration                // 0 if the handler has not asked for another pass
+
+	noted map[noted]children.Digest // versions of children before the changes that came during the pass
+}
+
+// noted identifies a child during a pass.
+type noted struct {
+	kind *kind
+	name childName
+}
+
+// Beginning is the state of an object in a cycle that may begin a pass.
+type Beginning struct {
+	Key       queue.Key
+	Object    *object.Object
+	Subject   *observe.Subject
+	Essence   uint64    // hash of the essence
+	Listed    bool      // the object existed before the operator
+	RetryAt   time.Time // time of the next attempt by the record on the object; zero if the last pass has not failed
+	Requested bool      // a person has asked for a pass
+}
+
+// Begin returns the pass that is due for an object; nil if none is.
+func (r *Reconciler) Begin(ctx context.Context, b *Beginning) *Pass {
+	f := r.family(b.Key.Resource)
+	if f == nil {
+		return nil
+	}
+	ready := r.ready(f)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.parentOf(b.Object.UID)
+	known := p.object != nil
+	p.object = b.Object.Detached()
+	switch {
+	case !known && b.Listed:
+		p.add(Wake{Kind: WakeStart})
+	case !known, p.essence != b.Essence:
+		p.add(Wake{Kind: WakeObject})
+		p.held = false
+	}
+	p.essence = b.Essence
+	if now := r.deps.Now(); !p.due.IsZero() && !p.due.After(now) {
+		p.add(Wake{Kind: p.dueKind})
+		p.disarm()
+	}
+	if b.Requested {
+		p.add(Wake{Kind: WakeRequest})
+		p.held = false
+	}
+	if len(p.wakes) == 0 || !ready {
+		return nil
+	}
+	if delay := b.RetryAt.Sub(r.deps.Now()); delay > 0 && unprovoked(p.wakes) {
+		f.arm(p, WakeRetry, delay)
+		return nil
+	}
+	p.disarm()
+	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes}
+	p.wakes = nil
+	return p.pass
+}
+
+// Abort ends a pass that does not count, because the operator may not act. The reasons stay for the next pass.
+func (p *Pass) Abort() {
+	f := p.family
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	later := p.parent.wakes
+	p.parent.wakes, p.parent.pass = p.wakes, nil
+	for _, w := range later {
+		p.parent.add(w)
+	}
+}
+
+// End ends a pass with the outcome of the handler.
+func (p *Pass) End(out handlers.Outcome) {
+	f, parent := p.family, p.parent
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	parent.pass = nil
+	for at, before := range p.noted {
+		p.settle(at, before)
+	}
+	switch {
+	case out.Waits && out.Delay != nil:
+		f.arm(parent, WakeRecheck, *out.Delay)
+	case !out.Final && !out.Waits && out.Delay != nil:
+		f.arm(parent, WakeRetry, *out.Delay)
+	case !out.Final && !out.Waits:
+		parent.add(Wake{Kind: WakeRetry})
+	}
+	if p.recheck > 0 {
+		f.arm(parent, WakeRecheck, p.recheck)
+	}
+	if len(parent.wakes) > 0 {
+		f.requeue(parent)
+	}
+}
+
+// settle wakes the parent if a child differs from the version that the pass has seen or made. The lock must be held.
+func (p *Pass) settle(at noted, before children.Digest) {
+	now := at.kind.children[at.name]
+	switch {
+	case now == nil && before.UID == "":
+	case now == nil:
+		p.parent.add(Wake{Kind: WakeChild, Type: watch.Deleted, Child: at.kind.describe(before)})
+	case now.ResourceVersion == before.ResourceVersion:
+	case before.UID != now.UID:
+		p.parent.add(Wake{Kind: WakeChild, Type: watch.Added, Child: at.kind.describe(now.Digest)})
+	default:
+		if wake := now.Digest.Wake(&before); wake != children.NoWake {
+			now.verify = now.verify || wake == children.WakeVerify
+			p.parent.add(p.family.wakeFor(at.kind, before, now.Digest, now.Digest, watch.Modified))
+		}
+	}
+}
+
+// note records the version of a child before a change during the pass. Only the first one counts until the pass itself
+// writes the child. The lock must be held.
+func (p *Pass) note(k *kind, name childName, before children.Digest) {
+	at := noted{k, name}
+	if _, known := p.noted[at]; known {
+		return
+	}
+	if p.noted == nil {
+		p.noted = map[noted]children.Digest{}
+	}
+	p.noted[at] = before
+}
+
+// Update sets the version of the parent that the cycle has made, so that the next pass needs not read it.
+func (r *Reconciler) Update(key queue.Key, newest *object.Object) {
+	f := r.family(key.Resource)
+	if f == nil || newest == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.parents[newest.UID]; p != nil && p.object != nil {
+		p.object = newest.Detached()
+	}
+}
+
+// Wakes returns why the handler is called, the oldest reason first.
+func (p *Pass) Wakes() []Wake { return p.wakes }
+
+// Recheck asks for another pass after some time.
+func (p *Pass) Recheck(after time.Duration) {
+	if p.recheck == 0 || after < p.recheck {
+		p.recheck = max(after, time.Millisecond)
+	}
+}
+
+// Owner returns the parent.
+func (p *Pass) Owner() *object.Object { return p.owner }
+
+// mayAct returns an error if the operator may not act on the parent now.
+func (p *Pass) mayAct() error {
+	if fence.MayBegin(p.ctx) != nil {
+		return core.ErrStopping
+	}
+	return nil
+}
+
+// guarded returns a context for the requests of a pass: the caller's context, which the handler may have replaced, with the
+// fence of the cycle.
+func (p *Pass) guarded(ctx context.Context) context.Context { return fence.Carry(ctx, p.ctx) }
+
+// Fresh reports whether the parent has changed since the last pass, so that its attempts are counted anew.
+func (p *Pass) Fresh() bool {
+	return slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind == WakeObject })
+}

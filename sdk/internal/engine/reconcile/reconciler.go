@@ -1,0 +1,228 @@
+// Package reconcile keeps the children of objects as the reconcile handlers want them: it watches the children, wakes
+// their parents, and applies and prunes children during the passes of the handlers.
+package reconcile
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// Names of the labels and the annotation of children.
+const (
+	ownedByLabel  = "kopf.dev/owned-by"  // the resource of the parent; the streams of children select it
+	ownerUIDLabel = "kopf.dev/owner-uid" // the UID of the parent
+	appliedName   = "applied"            // the annotation with the hash of the applied object, after the operator's prefix
+)
+
+// pace limits the writes that no user and no child has caused, such as the writes of a new build after its start.
+const pace rate.Limit = 20
+
+// Reconciler keeps the children of all parents. It is safe for concurrent use.
+type Reconciler struct {
+	deps    *core.Deps
+	prefix  string // prefix of the operator's annotations
+	limiter *rate.Limiter
+
+	mu       sync.Mutex
+	families map[string]*family // keys are the keys of the parents' resources
+	streams  map[streamKey]*stream
+}
+
+// NewReconciler returns the reconciler of an operator. It watches nothing yet.
+func NewReconciler(d *core.Deps) *Reconciler {
+	return &Reconciler{
+		deps: d, prefix: state.FailuresBeside(d.Settings.Progress).Prefix, limiter: rate.NewLimiter(pace, int(pace)),
+		families: map[string]*family{}, streams: map[streamKey]*stream{},
+	}
+}
+
+// family is the parents of one resource with their children. Its lock guards all parents and children.
+type family struct {
+	reconciler *Reconciler
+	resource   *resources.Resource // resource of the parents
+	label      string              // value of the owned-by label
+	manager    string              // field manager
+
+	mu      sync.Mutex
+	handler *handlers.Handler
+	kinds   []*kind // owned kinds, in the order of the declarations
+	parents map[string]*parent
+	brake   brake
+}
+
+// kind is a kind of children.
+type kind struct {
+	owned    *handlers.Owned
+	order    int                 // position of the declaration
+	resource *resources.Resource // nil while the cluster does not serve the kind
+	lens     children.Lens
+	children map[childName]*child
+}
+
+// childName is the name of a child among the children of its kind.
+type childName struct{ namespace, name string }
+
+// child is an existing child.
+type child struct {
+	children.Digest
+
+	kind    *kind
+	managed []byte // text of its managedFields while the entry is not verified
+	partial bool   // managed has the operator's own entry only
+
+	verified uint64 // hash of the entry that covers all that was applied; 0 if none is known to
+	verify   bool   // others have changed the child, maybe unseen by our entry
+	fight    fight
+	pruned   bool // the operator has deleted it
+}
+
+// parent is an object with a reconcile handler, or the owner of children whose object is not known yet.
+type parent struct {
+	object   *object.Object // newest known version; nil before the first cycle
+	children map[*child]struct{}
+
+	essence uint64
+	wakes   []Wake
+	pass    *Pass
+
+	due     time.Time // time of the next pass without an event; zero if there is none
+	dueKind WakeKind
+	timer   *time.Timer
+	pacing  bool // the next unprovoked write is already accounted for
+	held    bool // its pruning was stopped by the brake
+	waves   bool // children of further kinds are pruned when the pruned ones have vanished
+}
+
+func newFamily(r *Reconciler, res *resources.Resource, h *handlers.Handler) *family {
+	name := groupResource(res)
+	return &family{
+		reconciler: r, resource: res, handler: h, label: children.LabelValue(name), manager: managerOf(r.prefix, name),
+		parents: map[string]*parent{},
+	}
+}
+
+// groupResource returns the plural with the group, such as webapps.example.com.
+func groupResource(res *resources.Resource) string {
+	if res.Group == "" {
+		return res.Plural
+	}
+	return res.Plural + "." + res.Group
+}
+
+const (
+	defaultPrefix = "kopf.zalando.org"
+	maxManager    = 128 // the API server's limit
+)
+
+// managerOf returns the field manager of the children of a resource. Two programs with the same manager would remove the
+// fields of each other.
+func managerOf(prefix, name string) string {
+	if prefix == defaultPrefix {
+		prefix = "kopf.dev"
+	}
+	manager := prefix + "/" + name
+	if len(manager) > maxManager {
+		manager = manager[:maxManager-17] + "-" + children.Checksum(manager)
+	}
+	return manager
+}
+
+// lensOf returns how the children of a kind are read.
+func (f *family) lensOf(o *handlers.Owned, res *resources.Resource) children.Lens {
+	return children.Lens{
+		Manager: f.manager, OwnerLabel: ownerUIDLabel, AppliedAnnotation: f.reconciler.prefix + "/" + appliedName,
+		HasStatus: res.HasSubresource("status"), Observe: o.Observe,
+	}
+}
+
+// parentOf returns a parent, and creates it if needed. The lock must be held.
+func (f *family) parentOf(uid string) *parent {
+	p := f.parents[uid]
+	if p == nil {
+		p = &parent{children: map[*child]struct{}{}}
+		f.parents[uid] = p
+	}
+	return p
+}
+
+// family returns the family of a resource; nil if it has no reconcile handler.
+func (r *Reconciler) family(resource string) *family {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.families[resource]
+}
+
+// Forget drops a parent that was deleted, or that this replica does not handle. Its children stay known.
+func (r *Reconciler) Forget(key queue.Key) {
+	f := r.family(key.Resource)
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.parents[key.Object]
+	if p == nil {
+		return
+	}
+	p.disarm()
+	if len(p.children) == 0 {
+		delete(f.parents, key.Object)
+		return
+	}
+	f.parents[key.Object] = &parent{children: p.children}
+}
+
+// wake adds a reason for a pass, and requeues the parent unless a pass is running. The lock must be held.
+func (f *family) wake(p *parent, w Wake) {
+	p.add(w)
+	if p.object != nil && p.pass == nil {
+		f.requeue(p)
+	}
+}
+
+// requeue makes the queue process the parent.
+func (f *family) requeue(p *parent) {
+	f.reconciler.deps.Queue.Again(f.resource.Key(), requeued(p.object))
+}
+
+// arm starts the timer of the next pass. The lock must be held.
+func (f *family) arm(p *parent, kind WakeKind, after time.Duration) {
+	due := f.reconciler.deps.Now().Add(after)
+	if !p.due.IsZero() && p.due.Before(due) {
+		return
+	}
+	p.disarm()
+	p.due, p.dueKind = due, kind
+	p.timer = time.AfterFunc(max(0, after), func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if p.object != nil && !p.due.IsZero() {
+			f.requeue(p)
+		}
+	})
+}
+
+func (p *parent) disarm() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.timer, p.due = nil, time.Time{}
+}
+
+// isAlive reports whether the operator handles a parent.
+func (f *family) isAlive(uid string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.parents[uid]
+	return p != nil && p.object != nil
+}

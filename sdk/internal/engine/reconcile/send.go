@@ -1,0 +1,265 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+)
+
+// maxTries is how often a pass repeats an apply that was based on an old version of the child.
+const maxTries = 3
+
+// update applies a child that is known to be the parent's.
+func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []children.Drift, ownership children.Ownership) error {
+	force := ownership == children.Lost
+	tree, version, uid := d.tree, "", c.UID
+	for range maxTries {
+		answer, err := p.send(ctx, d, tree, uid, version, force)
+		conflicts := kube.Conflicts(err)
+		switch {
+		case err == nil:
+			p.accept(ctx, d, c, answer, drift, force, ownership)
+			return nil
+		case len(conflicts) > 0:
+			left, err := leftTo(d, tree, conflicts)
+			if err != nil {
+				return handlers.AsPermanent(fmt.Errorf("apply %s: %w", d, err))
+			}
+			if left != nil {
+				p.reportLeft(d, conflicts)
+				tree = left
+				continue
+			}
+			newest, err := p.read(ctx, d)
+			if err != nil {
+				return err
+			}
+			if newest == nil || newest.UID != uid {
+				return p.adopt(ctx, d)
+			}
+			drift = p.named(d, newest, drift)
+			force, version = true, newest.ResourceVersion
+		case kube.IsRemovedVersion(err):
+			if err := p.clearEntry(ctx, d, uid); err != nil {
+				return err
+			}
+			force = true
+		case kube.IsOtherUID(err), kube.Classify(err) == kube.Conflict && version == "":
+			p.lose(d)
+			return p.adopt(ctx, d)
+		case kube.Classify(err) == kube.Conflict:
+			force, version = false, "" // it has changed since it was read
+		default:
+			return p.failed(d, err)
+		}
+	}
+	return handlers.AsTemporary(fmt.Errorf("apply %s: it changes faster than it can be applied", d), time.Second)
+}
+
+// leftTo returns the tree without the conflicting fields that stay with others; nil if there are none.
+func leftTo(d *desired, tree map[string]any, conflicts []kube.FieldConflict) (map[string]any, error) {
+	var fields []string
+	for _, c := range conflicts {
+		if d.kind.owned.Drift != handlers.DriftRevert || c.Subresource == scale {
+			fields = append(fields, c.Field)
+		}
+	}
+	if fields == nil {
+		return nil, nil
+	}
+	return children.Without(tree, fields)
+}
+
+// reportLeft logs the fields that stay with others, if the policy asks for it.
+func (p *Pass) reportLeft(d *desired, conflicts []kube.FieldConflict) {
+	if d.kind.owned.Drift != handlers.DriftReport {
+		return
+	}
+	for _, c := range conflicts {
+		if c.Subresource != scale {
+			p.subject.Logger.Warn(fmt.Sprintf("Left a field of %s to %s: %s", d, c.Manager, strings.TrimPrefix(c.Field, ".")),
+				observe.EventKey, observe.LogDriftLeft, "child", d.String(), "field", c.Field, "manager", c.Manager)
+		}
+	}
+}
+
+// scale is the subresource of autoscalers.
+const scale = "scale"
+
+// send applies a tree. Without a uid, it creates the child.
+func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, version string, force bool) (kube.ApplyAnswer, error) {
+	if err := p.mayAct(); err != nil {
+		return kube.ApplyAnswer{}, err
+	}
+	if err := p.pace(); err != nil {
+		return kube.ApplyAnswer{}, err
+	}
+	sent := tree
+	if uid != "" {
+		sent = object.With(sent, object.Path{"metadata", "uid"}, uid)
+	}
+	if version != "" {
+		sent = object.With(sent, object.Path{"metadata", "resourceVersion"}, version)
+	}
+	body, err := object.AppendJSON(nil, sent, nil)
+	if err != nil {
+		return kube.ApplyAnswer{}, fmt.Errorf("apply %s: %w", d, err)
+	}
+	return p.family.reconciler.deps.Client.Apply(ctx, d.kind.resource, kube.ApplyRequest{
+		Namespace: d.name.namespace, Name: d.name.name, Manager: p.family.manager, Force: force, Body: body,
+	})
+}
+
+// accept stores the answer to an apply, and reports the fields that were taken back.
+func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer kube.ApplyAnswer, drift []children.Drift, forced bool, ownership children.Ownership) {
+	before := ""
+	if c != nil {
+		before = c.ResourceVersion
+	}
+	if !p.store(d, answer.Object, true) {
+		return
+	}
+	if ownership == children.Lost && c != nil {
+		p.dropAncestor(ctx, d, answer.Object)
+	}
+	if c == nil || before == answer.Object.ResourceVersion || len(drift) == 0 {
+		return
+	}
+	for _, one := range drift {
+		p.subject.Logger.Info(fmt.Sprintf("Took a field of %s back: %s", d, one), observe.EventKey, observe.LogDriftReverted,
+			"child", d.String(), "field", one.Path, "manager", one.Manager)
+	}
+	if forced {
+		p.countFight(d, drift)
+	}
+}
+
+// store stores a version of a child that a request of the pass has returned. Verified is whether its entry covers all that
+// is desired. It returns false if the version cannot be read.
+func (p *Pass) store(d *desired, o *object.Object, verified bool) bool {
+	digest, err := d.kind.lens.Digest(o)
+	if err != nil {
+		p.subject.Logger.Warn("Cannot read a child; ignoring this version", observe.EventKey, observe.LogChildUnreadable, "child", o.String(), "error", err)
+		return false
+	}
+	f := p.family
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := noted{d.kind, d.name}
+	if p.noted == nil {
+		p.noted = map[noted]children.Digest{}
+	}
+	p.noted[at] = digest
+	now := d.kind.children[d.name]
+	if now != nil && now.UID == digest.UID && object.Precedes(digest.ResourceVersion, now.ResourceVersion) {
+		return true // an event has brought a newer version meanwhile; the end of the pass compares them
+	}
+	c := f.store(d.kind, d.name, digest, o, false)
+	if verified {
+		c.verified, c.managed, c.verify = digest.Entry, nil, false
+	}
+	return true
+}
+
+// lose forgets a child that does not exist as it was known.
+func (p *Pass) lose(d *desired) {
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	p.family.remove(d.kind, d.name)
+}
+
+// read returns the metadata of a child; nil if it does not exist.
+func (p *Pass) read(ctx context.Context, d *desired) (*object.Object, error) {
+	o, err := p.family.reconciler.deps.Client.GetMetadata(ctx, d.kind.resource, d.name.namespace, d.name.name)
+	switch {
+	case kube.Classify(err) == kube.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, p.failed(d, err)
+	}
+	return o, nil
+}
+
+// named returns the drift with the managers, by the newest version.
+func (p *Pass) named(d *desired, newest *object.Object, drift []children.Drift) []children.Drift {
+	entries, err := children.ParseEntries(d.kind.lens.ManagedFields(newest, false))
+	if err != nil {
+		return drift
+	}
+	_, found := children.Judge(entries, p.family.manager, d.tree)
+	if len(found) == 0 {
+		return drift
+	}
+	return found
+}
+
+// failed returns the error of a request about a child with its consequence.
+func (p *Pass) failed(d *desired, err error) error {
+	switch {
+	case errors.Is(err, core.ErrStopping), core.IsFenced(err), handlers.ErrorKindOf(err) == handlers.KindWaiting:
+		return err
+	}
+	wrapped := fmt.Errorf("apply %s: %w", d, err)
+	switch kube.Classify(err) {
+	case kube.NotFound:
+		return handlers.AsWaiting(wrapped, absence)
+	case kube.Rejected, kube.Invalid:
+		return handlers.AsPermanent(wrapped)
+	}
+	return handlers.AsTemporary(wrapped, 0)
+}
+
+// clearEntry removes the operator's entry from managedFields, because the API server does not know its version any longer.
+func (p *Pass) clearEntry(ctx context.Context, d *desired, uid string) error {
+	o, err := p.read(ctx, d)
+	if err != nil || o == nil || o.UID != uid {
+		return err
+	}
+	return p.dropEntries(ctx, d, o, func(e children.Entry) bool { return e.Manager == p.family.manager && e.Operation == "Apply" })
+}
+
+// dropAncestor removes the entry with which the API server replaces cleared managedFields: until then, it tracks no
+// writes, and fields that are not desired any longer stay.
+func (p *Pass) dropAncestor(ctx context.Context, d *desired, o *object.Object) {
+	err := p.dropEntries(ctx, d, o, func(e children.Entry) bool { return e.Manager == "before-first-apply" })
+	if err != nil {
+		p.subject.Logger.Warn("Cannot remove an old entry from managedFields; fields that are not applied any longer can stay",
+			observe.EventKey, observe.LogChildUnreadable, "child", d.String(), "error", err)
+	}
+}
+
+// dropEntries removes entries of managedFields by a JSON patch that hits this version only.
+func (p *Pass) dropEntries(ctx context.Context, d *desired, o *object.Object, which func(children.Entry) bool) error {
+	entries, err := children.ParseEntries(d.kind.lens.ManagedFields(o, false))
+	if err != nil {
+		return err
+	}
+	ops := []any{
+		map[string]any{"op": "test", "path": "/metadata/uid", "value": o.UID},
+		map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": o.ResourceVersion},
+	}
+	for i, e := range slices.Backward(entries) {
+		if which(e) {
+			ops = append(ops, map[string]any{"op": "remove", "path": fmt.Sprintf("/metadata/managedFields/%d", i)})
+		}
+	}
+	if len(ops) == 2 {
+		return nil
+	}
+	body, err := object.AppendJSON(nil, ops, nil)
+	if err != nil {
+		return err
+	}
+	_, err = p.family.reconciler.deps.Client.Patch(ctx, d.kind.resource, d.name.namespace, d.name.name, "", "application/json-patch+json", body)
+	return err
+}

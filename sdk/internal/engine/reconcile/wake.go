@@ -1,0 +1,55 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// WakeKind is the kind of reason for a pass.
+type WakeKind string
+
+// The kinds of reasons.
+const (
+	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
+	WakeStart   WakeKind = "start"   // the operator has started, or acts again
+	WakeChild   WakeKind = "child"   // a child has changed
+	WakeVerify  WakeKind = "verify"  // others have changed a child, maybe without a trace in the record of ownership
+	WakeRecheck WakeKind = "recheck" // the handler asked for it, or has waited long enough
+	WakeRetry   WakeKind = "retry"   // the last pass failed
+	WakeRequest WakeKind = "request" // a person has asked for it
+)
+
+// Wake is a reason for a pass.
+type Wake struct {
+	Kind    WakeKind
+	Type    string // type of the event of a child
+	Child   *Child // nil unless a child has changed
+	Changes object.Diff
+}
+
+// maxWakes is how many reasons a pass is given.
+const maxWakes = 16
+
+// add adds a reason for a pass. All reasons about one child are folded into the latest one. The lock must be held.
+func (p *parent) add(w Wake) {
+	i := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Kind == w.Kind && o.Child.same(w.Child) })
+	switch {
+	case i >= 0 && w.Child != nil:
+		w.Changes = append(p.wakes[i].Changes, w.Changes...)
+		p.wakes = append(slices.Delete(p.wakes, i, i+1), w)
+	case i >= 0:
+	case len(p.wakes) == maxWakes:
+	default:
+		p.wakes = append(p.wakes, w)
+	}
+}
+
+// unprovoked reports whether no user and no child has caused a pass.
+func unprovoked(wakes []Wake) bool {
+	return !slices.ContainsFunc(wakes, func(w Wake) bool { return w.Kind != WakeStart && w.Kind != WakeVerify })
+}
+
+// requeued returns the event with which the queue processes a parent again.
+func requeued(o *object.Object) watch.Event { return watch.Event{Type: watch.Modified, Object: o} }

@@ -1,0 +1,35 @@
+package handlers
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// Owned is a kind of children of a [Reconcile] handler.
+type Owned struct {
+	Selector resources.Selector
+	Drift    DriftPolicy
+	Observe  []object.Path // further fields to keep of each child
+
+	Adopt bool // take over existing objects that have no controller
+	Keep  bool // children are never deleted, and have no owner reference
+	Prune bool // delete children of protected kinds too
+}
+
+// DriftPolicy decides about applied fields that others have changed.
+type DriftPolicy int
+
+// The policies.
+const (
+	DriftRevert DriftPolicy = iota // take the fields back
+	DriftReport                    // leave the fields, and report them
+	DriftYield                     // leave the fields
+)
+
+// Reconciler returns the reconcile handler of a resource; nil if there is none.
+func (s *Set) Reconciler() *Handler {
+	if hs := s.members[Reconciling].handlers; len(hs) > 0 {
+		return hs[0]
+	}
+	return nil
+}

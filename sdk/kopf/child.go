@@ -1,0 +1,68 @@
+package kopf
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
+)
+
+// Child is a child as the operator knows it.
+type Child struct {
+	Resource        ResourceInfo
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+
+	State    ChildState
+	Message  string  // the reason for the state, such as "1 of 3 replicas are ready"
+	Observed *Object // the fields of [Own].Observe; empty without these
+}
+
+// ChildState is how far a child is.
+type ChildState string
+
+// The states of children.
+const (
+	ChildUnknown     ChildState = "unknown" // its controller has written no status yet
+	ChildProgressing ChildState = "progressing"
+	ChildReady       ChildState = "ready"
+	ChildFailed      ChildState = "failed" // it does not get ready without a change
+	ChildTerminating ChildState = "terminating"
+)
+
+func childOf(c *reconcile.Child) *Child {
+	if c == nil {
+		return nil
+	}
+	observed, err := c.Observed()
+	if err != nil {
+		observed = nil // unreachable: the operator has encoded it itself
+	}
+	return &Child{
+		Resource: infoOf(*c.Resource), Namespace: c.Namespace(), Name: c.Name, UID: types.UID(c.UID), ResourceVersion: c.ResourceVersion,
+		State: ChildState(c.State.String()), Message: c.Message(), Observed: objectOfTree(observed),
+	}
+}
+
+// Wake is a reason for a [Pass].
+type Wake struct {
+	Kind    WakeKind
+	Type    watch.EventType // type of the child's event; empty without a child
+	Child   *Child          // nil unless a child has changed
+	Changes Diff            // changes of the child's state and its observed fields, such as status.readyReplicas
+}
+
+// WakeKind is the kind of a [Wake].
+type WakeKind string
+
+// The kinds of reasons.
+const (
+	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
+	WakeStart   WakeKind = "start"   // the operator has started
+	WakeChild   WakeKind = "child"   // a child was created, changed or deleted by others
+	WakeVerify  WakeKind = "verify"  // others have changed fields of a child that are not applied
+	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck] or [Waitf] is over
+	WakeRetry   WakeKind = "retry"   // the last pass has failed
+	WakeRequest WakeKind = "request" // a person has asked for it, in the workbench or with "kopf retry"
+)

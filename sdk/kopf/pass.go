@@ -1,0 +1,137 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// Pass is the request of [OnReconcile]: one call of the handler. A pass ends in one of three ways. If the handler returns nil,
+// the pass is complete: the children that it has not applied are pruned, provided that it has called [Pass.Apply]. If it returns
+// the error of [Waitf], it is called again when a child changes. After any other error, it is retried as other handlers are. Only
+// a complete pass prunes.
+type Pass[T any] struct {
+	Request
+	Attempt
+
+	Object *T     // see [Change.Object]
+	Wakes  []Wake // reasons for the call, the oldest first; at most 16, one for each child
+
+	pass *reconcile.Pass // nil in a request constructed in a test
+}
+
+var errNoPass = errors.New("the pass was not made by an operator, so that it cannot apply children")
+
+// Apply makes the objects the children of the parent. It creates and updates them in this order, with server-side apply. For an
+// unchanged child, it sends nothing. The objects are pointers to API structs, or unstructured.
+//
+// Apply adds two labels, an annotation and an owner reference, and the name and the namespace of the parent where an object has
+// none. It checks all objects before the first request: an undeclared kind, a repeated name or a namespace other than the
+// parent's is a permanent error. If the API server refuses some children, Apply still sends the others, and joins the errors. A
+// refusal is a permanent error, but the pass waits for a missing namespace or resource definition. Apply never changes an
+// existing object that was not made for this parent, unless [Own].Adopt is set.
+func (p *Pass[T]) Apply(ctx context.Context, objs ...metav1.Object) error {
+	if p.pass == nil {
+		return errNoPass
+	}
+	all := make([]any, len(objs))
+	for i, obj := range objs {
+		all[i] = obj
+	}
+	return p.pass.Apply(ctx, all)
+}
+
+// Child returns the child with the kind and the name of an object, without a request. It is nil if the child does not exist, or
+// if its kind is not declared.
+func (p *Pass[T]) Child(obj metav1.Object) *Child {
+	if p.pass == nil {
+		return nil
+	}
+	return childOf(p.pass.Child(obj))
+}
+
+// Children returns the known children of a resource, sorted by namespace and name. The resource is written as in [Own].
+func (p *Pass[T]) Children(resource Selector) iter.Seq[*Child] {
+	return func(yield func(*Child) bool) {
+		selector, err := resource.engine()
+		if err != nil || p.pass == nil {
+			return
+		}
+		for _, c := range p.pass.Children(selector) {
+			if !yield(childOf(c)) {
+				return
+			}
+		}
+	}
+}
+
+// WaitReady returns nil if all of the objects exist and are ready. Otherwise, it returns an error of [Waitf] that names the first
+// other child, with its state. Readiness follows the rules of kstatus.
+func (p *Pass[T]) WaitReady(objs ...metav1.Object) error {
+	for _, obj := range objs {
+		c := p.Child(obj)
+		switch {
+		case c == nil:
+			return Waitf(0, "%s does not exist yet", nameOfChild(obj))
+		case c.State != ChildReady:
+			return Waitf(0, "%s %s: %s", c.Resource.Kind, c.Name, c.Message)
+		}
+	}
+	return nil
+}
+
+func nameOfChild(obj metav1.Object) string {
+	if name := obj.GetName(); name != "" {
+		return name
+	}
+	return fmt.Sprintf("a child (%T)", obj)
+}
+
+// Recheck calls the handler again after a time, whatever its result. The shortest time counts. It is no retry, and nothing is
+// written for it.
+func (p *Pass[T]) Recheck(after time.Duration) {
+	if p.pass != nil {
+		p.pass.Recheck(after)
+	}
+}
+
+// Waitf returns an error by which an [OnReconcile] handler waits until a child or the object changes, and for at most the given
+// time; 0 means no limit. It is no failure: no attempt is counted, nothing is pruned, and nothing is written. It
+// formats as [fmt.Errorf] does, including %w. In other handlers, it is an error as any other.
+func Waitf(limit time.Duration, format string, args ...any) error {
+	return &waitError{fmt.Errorf(format, args...), limit}
+}
+
+type waitError struct {
+	error
+	limit time.Duration
+}
+
+func (e *waitError) Unwrap() error { return e.error }
+
+func callPass[T any](fn func(context.Context, *Pass[T]) error) caller {
+	return reads[T](callerOf(passOf[T], func(ctx context.Context, p *Pass[T]) (any, error) { return nil, fn(ctx, p) }))
+}
+
+func passOf[T any](cause *handlers.Cause, call *handlers.Call) (*Pass[T], error) {
+	p := &Pass[T]{Request: requestOf(cause, call), Attempt: attemptOf(call)}
+	if call != nil {
+		p.pass, _ = call.Extra.(*reconcile.Pass)
+	}
+	if p.pass != nil {
+		for _, w := range p.pass.Wakes() {
+			p.Wakes = append(p.Wakes, Wake{Kind: WakeKind(w.Kind), Type: watch.EventType(w.Type), Child: childOf(w.Child), Changes: diffOf(w.Changes)})
+		}
+	}
+	var err error
+	p.Object, err = decodeAs[T](p.Body)
+	return p, err
+}

@@ -1,0 +1,93 @@
+package kopf
+
+import (
+	"context"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+)
+
+// OnReconcile registers the handler that keeps the children of an object as they should be: objects of the kinds that
+// [Own] declares. It is called with the newest state once after each start of the operator, when the object's essence has
+// changed, when a child has changed or was deleted, and when the handler has asked for it. Several reasons make one call. It is not called
+// for objects that are being deleted: the cluster's garbage collection removes the children.
+//
+// The handler stands beside the other handlers of the object, which never wait for it. A resource has at most one. Its id is
+// "reconcile", unless [ID] sets another. See [Children].
+//
+// [Children]: https://github.com/kopf-dev/kopf/blob/main/docs/secondary-resources.md
+func OnReconcile[T any](r *Registry, resource Selector, fn func(context.Context, *Pass[T]) error, opts ...ReconcileOption) {
+	c := applyAll(opts, ReconcileOption.reconcile)
+	if c.id == "" {
+		c.id = "reconcile"
+	}
+	add(r, handlers.Reconcile, resource, fn, callPass(fn), c)
+}
+
+// Own is an option of [OnReconcile] that declares a kind of children. The operator watches the children of this kind, and no
+// other objects of it. It takes back the fields that others change, and deletes the children that a complete pass has not applied.
+type Own struct {
+	// Resource is the resource of the children, such as Resource("apps/v1", "deployments"). It selects one resource. Each
+	// resource can be declared once. Children are pruned in the reverse order of the declarations.
+	Resource Selector
+
+	// Drift decides about applied fields that others have changed. Defaults to [RevertDrift]. A field that was
+	// changed through the scale subresource always stays with its new owner, so that autoscalers work.
+	Drift DriftPolicy
+
+	// Observe has further fields to keep of each child: the handler reads them in [Child.Observed], and is called when they
+	// change. By default, only the state is kept.
+	Observe []Path
+
+	// Adopt takes over an existing object with the name of a child if no controller owns it. By default, this is a permanent
+	// error.
+	Adopt bool
+
+	// Keep makes children that outlive their parent and are never pruned. They have no owner reference.
+	Keep bool
+
+	// Prune also prunes namespaces, persistent volume claims and resource definitions. By default, these stay, because
+	// other objects go with them.
+	Prune bool
+}
+
+func (o Own) reconcile(c *config) {
+	selector, err := o.Resource.engine()
+	if err != nil {
+		c.fail("Own: %v", err)
+		return
+	}
+	if !selector.Specific() {
+		c.fail("Own: %s selects several resources; declare each with an Own", selector)
+	}
+	if o.Keep && o.Prune {
+		c.fail("Own: children of %s are either kept or pruned; remove Keep or Prune", selector)
+	}
+	if o.Drift < RevertDrift || o.Drift > YieldDrift {
+		c.fail("Own: the Drift of %s is %d; want RevertDrift, ReportDrift or YieldDrift", selector, o.Drift)
+	}
+	for _, known := range c.Owns {
+		if known.Selector == selector {
+			c.fail("Own: %s is declared twice; remove one", selector)
+		}
+	}
+	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune}
+	for _, path := range o.Observe {
+		fixed, err := path.fixed()
+		if err != nil {
+			c.fail("Own: Observe of %s: %v", selector, err)
+			continue
+		}
+		owned.Observe = append(owned.Observe, fixed)
+	}
+	c.Owns = append(c.Owns, owned)
+}
+
+// DriftPolicy decides about fields of a child that the operator has applied and others have changed since.
+type DriftPolicy int
+
+// The policies.
+const (
+	RevertDrift DriftPolicy = iota // take the fields back at once
+	ReportDrift                    // leave the fields, and log the change
+	YieldDrift                     // leave the fields until the other manager gives them up
+)
