@@ -60,19 +60,13 @@ func (v *View) ownless(essence map[string]any) map[string]any {
 }
 
 // lastHandled returns the essence of the version that was handled last; nil if no version was handled.
-func (v *View) lastHandled() (old map[string]any, err error) {
-	err = v.read(func() error {
-		old, err = v.diffbase.Fetch(v.Stored)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the last-handled state: %w", err)
-	}
+func (v *View) lastHandled() (map[string]any, error) {
+	old, err := readRecords(v, "last-handled state", func() (map[string]any, error) { return v.diffbase.Fetch(v.Stored) })
 	if old != nil {
 		old = v.ownless(old)
 	}
 	v.Handled = old
-	return old, nil
+	return old, err
 }
 
 // storeLastHandled adds a version and its essence to a patch, as the last-handled state.
@@ -85,15 +79,8 @@ func (v *View) storeLastHandled(raw []byte, essence map[string]any, own *patch.P
 }
 
 // ProgressOf returns the progress of handlers.
-func (v *View) ProgressOf(ids []string, now time.Time) (progress state.Progress, err error) {
-	err = v.read(func() error {
-		progress, err = state.ReadProgress(v.Stored, v.Progress, ids, now)
-		return err
-	})
-	if err != nil {
-		return progress, fmt.Errorf("read the progress: %w", err)
-	}
-	return progress, nil
+func (v *View) ProgressOf(ids []string, now time.Time) (state.Progress, error) {
+	return readRecords(v, "progress", func() (state.Progress, error) { return state.ReadProgress(v.Stored, v.Progress, ids, now) })
 }
 
 // StoreProgress adds the changed records to a patch.
@@ -115,25 +102,22 @@ func (v *View) Purge(progress state.Progress, ids []string, own *patch.Patch) er
 // permanentFailures returns the permanent failures of handlers and sub-handlers of a finished cause. Subs are the
 // records of sub-handlers whose parents were called; old is the essence before the change, or nil if the diff base has
 // it.
-func (v *View) permanentFailures(progress state.Progress, subs map[string]state.Record, old map[string]any) (failed []state.Failure, err error) {
-	err = v.read(func() error {
-		failed, err = progress.Failures(v.Stored, v.Progress, subs, old)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the progress of sub-handlers: %w", err)
-	}
-	return failed, nil
+func (v *View) permanentFailures(progress state.Progress, subs map[string]state.Record, old map[string]any) ([]state.Failure, error) {
+	return readRecords(v, "progress of sub-handlers", func() ([]state.Failure, error) { return progress.Failures(v.Stored, v.Progress, subs, old) })
 }
 
-// read calls a function that reads records, and repeats the call without each broken record. An object with broken
+// readRecords calls a function that reads records, and repeats the call without each broken record. An object with broken
 // records can be handled and deleted as if it had none.
-func (v *View) read(records func() error) error {
+func readRecords[T any](v *View, what string, read func() (T, error)) (T, error) {
 	for {
-		err := records()
-		if broken, ok := errors.AsType[*state.BrokenMark](err); !ok || !v.exclude(broken) {
-			return err
+		records, err := read()
+		if broken, ok := errors.AsType[*state.BrokenMark](err); ok && v.exclude(broken) {
+			continue
 		}
+		if err != nil {
+			err = fmt.Errorf("read the %s: %w", what, err)
+		}
+		return records, err
 	}
 }
 
