@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -48,6 +49,19 @@ func (l *Logins) open(ctx context.Context) {
 		title = "Re-authentication"
 		return credentials, err
 	})
+}
+
+// Connect logs in to the cluster as an operator does, without running it. Logins continue until the context ends. The
+// caller must then close them.
+func Connect(ctx context.Context, config Config) (*Logins, error) {
+	o := newOperator(ctx, config, core.NewIndices(config.Registry))
+	o.stopBackground()
+	logins := o.newLogins(ctx, func(error) {}) // each request that needs a login returns the error
+	if _, err := logins.Current(ctx); err != nil {
+		logins.Close()
+		return nil, err
+	}
+	return logins, nil
 }
 
 // Current implements [kube.Source]. If the login fails, it stops the operator.

@@ -7,11 +7,18 @@ import (
 	"runtime"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/budget"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 const (
+	// maxDecoded limits the memory of the decoded objects of all concurrent large reviews, and maxSmallDecoded the same
+	// for small reviews, in bytes. A review that exceeds its limit runs alone.
+	maxDecoded, maxSmallDecoded = 64 << 20, 32 << 20
+	// smallReview is the maximum weight of a small review, in bytes.
+	smallReview = 1 << 20
+
 	// maxTrees limits the memory of the decoded objects of one review, in bytes.
 	maxTrees = 256 << 20
 	// treesOfPatch is the number of copies of an object that a change needs.
@@ -19,6 +26,19 @@ const (
 	// collectedReview is the weight from which the garbage collector runs after a review, before the next one is decoded.
 	collectedReview = 32 << 20
 )
+
+// decoded limits the memory of the decoded objects of all reviews. Small reviews never wait for large ones.
+type decoded struct{ small, large *budget.Budget }
+
+func newDecoded() decoded { return decoded{budget.New(maxSmallDecoded), budget.New(maxDecoded)} }
+
+// of returns the budget for reviews of a weight.
+func (d decoded) of(weight int64) *budget.Budget {
+	if weight <= smallReview {
+		return d.small
+	}
+	return d.large
+}
 
 // claim waits until there is memory for the decoded objects of a review. The returned function ends the review, and
 // drops the decoded objects, so that a kept review only needs memory for its JSON.
