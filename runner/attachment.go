@@ -17,8 +17,8 @@ type AttachOptions struct {
 	// Address is the address of the operator's inspector, such as "unix:PATH".
 	Address string
 
-	// Client reaches the inspector if its address is not one that this machine can connect to. The Address is then
-	// a name for people.
+	// Client connects to the inspector if this machine cannot connect to its address directly. The Address is then only
+	// shown to people.
 	Client *inspect.Client
 
 	// Look reads a facet of an object by the inspector. Without it, [IntentLook] is rejected.
@@ -27,15 +27,15 @@ type AttachOptions struct {
 	// ReadOnly rejects all intents that change something with [ErrReadOnly].
 	ReadOnly bool
 
-	// Once ends the attachment when the operator ends, because the next one has another address. Otherwise it waits
-	// for an operator at the same address.
+	// Once ends the attachment when the operator ends, because the next operator has another address. Otherwise, the
+	// attachment waits for another operator at the same address.
 	Once bool
 }
 
 // reconnectEvery is the interval between attempts to connect to an operator that has ended.
 const reconnectEvery = time.Second
 
-// ErrReadOnly is the error of an intent that a read-only attachment was given.
+// ErrReadOnly is the error of an intent that a read-only attachment rejects.
 var ErrReadOnly = errors.New("the attachment is read-only; allow actions to change the operator")
 
 // ErrOperatorEnded is the error of an attachment to an operator that has ended.
@@ -46,10 +46,10 @@ type Attachment struct {
 	*store
 	options AttachOptions
 	client  *inspect.Client
-	level   atomic.Pointer[inspect.LogLevel] // the requested one; nil to keep the operator's
+	level   atomic.Pointer[inspect.LogLevel] // requested log level; nil to keep the operator's level
 
 	looking   sync.Mutex
-	wanted    *wantedLook   // object that the page shows; nil if none
+	wanted    *wantedLook   // shown object; nil if no object is shown
 	lookAgain chan struct{} // signals that wanted has changed
 }
 
@@ -76,11 +76,11 @@ func (a *Attachment) State() *State { return a.get() }
 // Changes delivers a value soon after the state has changed. It is closed when [Attachment.Run] has ended.
 func (a *Attachment) Changes() <-chan struct{} { return a.changes }
 
-// Objects returns nil: an attachment knows the operator only, not the cluster.
+// Objects returns nil, because an attachment has no access to the cluster.
 func (a *Attachment) Objects() Objects { return nil }
 
-// Run follows the operator until the context ends, and returns nil then. It returns an error if the operator
-// speaks another version of the protocol, and [ErrOperatorEnded] as the options say.
+// Run follows the operator until the context ends, and then returns nil. It returns an error if the operator has another
+// version of the protocol. With [AttachOptions].Once, it returns [ErrOperatorEnded] when the operator ends.
 func (a *Attachment) Run(ctx context.Context) error {
 	defer a.close()
 	looking, stopLooking := context.WithCancel(ctx)
@@ -144,12 +144,12 @@ func (a *Attachment) publish(snapshot *inspect.Snapshot) {
 	})
 }
 
-// lost publishes that the operator does not answer.
+// lost publishes that the operator does not respond.
 func (a *Attachment) lost(err error) {
 	a.update(func(s *State) {
 		s.Live = false
 		if s.Process.Phase == ProcessNone {
-			return // later errors only say that nothing answers
+			return // the first error is more useful than later errors, which only report that nothing listens
 		}
 		s.Process.Phase, s.Process.Exit = ProcessNone, ErrOperatorEnded.Error()
 		switch {

@@ -21,10 +21,10 @@ const (
 // wantedLook is the object that an attachment reads.
 type wantedLook struct {
 	Look
-	first *Looked // the state before the first answer
+	first *Looked // state before the first response
 }
 
-// look begins to follow the object of an intent, in place of the previous object.
+// look starts to follow the object of an intent, instead of the previous object.
 func (a *Attachment) look(intent Intent) error {
 	facet := Facet(intent.Value)
 	var wanted *wantedLook
@@ -53,7 +53,7 @@ func (a *Attachment) look(intent Intent) error {
 	return nil
 }
 
-// lookTo returns the object that the page shows; nil if none.
+// lookTo returns the shown object; nil if no object is shown.
 func (a *Attachment) lookTo() *wantedLook {
 	a.looking.Lock()
 	defer a.looking.Unlock()
@@ -85,7 +85,7 @@ func (a *Attachment) followLooks(ctx context.Context) {
 	}
 }
 
-// followLook reads one facet again and again: the inspector has no stream of them.
+// followLook reads one facet periodically, because the inspector has no stream of it.
 func (a *Attachment) followLook(ctx context.Context, wanted *wantedLook) {
 	current, interval := wanted.first, lookInterval
 	if wanted.Facet == FacetEvents {
@@ -104,7 +104,7 @@ func (a *Attachment) followLook(ctx context.Context, wanted *wantedLook) {
 			seen = last
 		}
 		a.update(func(s *State) {
-			if s.Looked == current { // otherwise the page shows another object by now
+			if s.Looked == current { // otherwise, another object is already shown
 				current = &seen
 				s.Looked = current
 			}

@@ -40,7 +40,7 @@ func NewBuilder() (*Builder, error) {
 	return &Builder{work: work}, nil
 }
 
-// Dir returns the Builder's folder, for files that are of no use after it is closed.
+// Dir returns the Builder's folder, for temporary files. [Builder.Close] removes it.
 func (b *Builder) Dir() string { return b.work.Path }
 
 // writeOverlay writes the synthesised files and returns the path of the overlay file that
@@ -91,8 +91,8 @@ var staticFlags = []string{"-trimpath", "-buildvcs=auto"}
 // a repository of another user. The program is then built without a stamp.
 const noStamp = "error obtaining VCS status"
 
-// Platform is an operating system and an architecture, as Go names them. The zero value means the platform of GOOS
-// and GOARCH, or else of this machine.
+// Platform is an operating system and an architecture, with Go's names. The zero value means the platform of GOOS and
+// GOARCH or, if these are not set, of this machine.
 type Platform struct{ OS, Arch string }
 
 // env returns the environment of the go command for the platform.
@@ -141,7 +141,7 @@ func (b *Builder) build(ctx context.Context, p *Program, cmd gocommand.Command, 
 		arguments = append(arguments, "-overlay="+overlay)
 	}
 	cmd.Dir = p.Dir
-	// An interrupted build leaves files behind. Those of a killed kopf are swept with its folder.
+	// An interrupted build leaves files behind. If kopf is killed, the next kopf removes them with the folder.
 	if cmd.Tmp, err = os.MkdirTemp(b.work.Path, "tmp-"); err != nil {
 		return fmt.Errorf("create a folder for temporary files of the build: %w", err)
 	}
@@ -161,8 +161,8 @@ func (b *Builder) build(ctx context.Context, p *Program, cmd gocommand.Command, 
 	return &BuildFailure{Errors: list}
 }
 
-// translate rewrites errors in the synthesised main program, which the user does not have,
-// to errors about Register.
+// translate rewrites errors in the synthesised main program to errors about Register, because the user does not have the
+// synthesised file.
 func (b *Builder) translate(list []BuildError, p *Program) []BuildError {
 	for i := range list {
 		e := &list[i]

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// BuildFailure is a build that failed with errors of the compiler, the linker or the go
-// command. Its text is their list.
+// BuildFailure is the error of a failed build. It has the errors of the compiler, the linker or the go command.
 type BuildFailure struct{ Errors []BuildError }
 
 func (e *BuildFailure) Error() string {
@@ -50,9 +49,9 @@ type BuildError struct {
 	File    string // relative to the module's folder; empty if unknown
 	Line    int    // 0 if unknown
 	Column  int    // column in bytes, from 1; 0 if unknown
-	Message string // may have more than one line
+	Message string // message, which may have several lines
 
-	// Source are the lines around the error. SourceAt is the number of the first one.
+	// Source are the lines around the error. SourceAt is the number of the first of these lines.
 	Source   []string
 	SourceAt int
 }
@@ -103,8 +102,8 @@ func parseBuildErrors(text string) []BuildError {
 	return list
 }
 
-// shortenMissingSums replaces all "missing go.sum entry" errors by a single one. The go
-// command reports one for every package of the SDK, which would hide the user's errors.
+// shortenMissingSums replaces all "missing go.sum entry" errors by a single error. The go command reports an error for
+// every package of the SDK, which would hide the user's errors.
 func shortenMissingSums(list []BuildError) []BuildError {
 	missing := func(e BuildError) bool { return strings.HasPrefix(e.Message, "missing go.sum entry ") }
 	if !slices.ContainsFunc(list, missing) {
@@ -131,7 +130,7 @@ func explainMissingSDK(list []BuildError) []BuildError {
 	return list
 }
 
-// optionalModules are the folders of the SDK that are modules of their own.
+// optionalModules are the folders of the SDK that are separate modules.
 var optionalModules = []string{"leaderelection", "metrics"}
 
 var missingSDK = regexp.MustCompile(`^(?:no required module provides|cannot find module providing) package ` + regexp.QuoteMeta(path.Dir(sdkPackage)) + `/(\w+)`)

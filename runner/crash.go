@@ -54,7 +54,7 @@ func (l *loop) scheduleRestart(op *operator, exit string, tail []string) {
 	}
 }
 
-// lastOutput returns the message of a panic, or else the last lines on standard error.
+// lastOutput returns the message of a panic; without a panic, the last lines on standard error.
 func lastOutput(tail []string) string {
 	if p := findPanic(tail, ""); p != nil {
 		return "panic: " + p.Message

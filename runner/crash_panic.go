@@ -16,7 +16,7 @@ func findPanic(lines []string, dir string) *Panic {
 	var message string
 	for i, line := range lines {
 		if rest, ok := strings.CutPrefix(line, "panic: "); ok {
-			start, message = i, strings.TrimPrefix(rest, "panic: ") // the value may be the error of another panic
+			start, message = i, strings.TrimPrefix(rest, "panic: ") // the value of a panic may be the error of another panic
 			break
 		}
 		if rest, ok := strings.CutPrefix(line, "fatal error: "); ok {

@@ -16,15 +16,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// describeTimeout is how long a program may take to describe its operators. It is not limited by what
-// Register does, but nothing there should wait.
+// describeTimeout is how long a program may take to describe its operators. Register should not block, so this is plenty.
 const describeTimeout = time.Minute
 
 // describeGrace is how long a program may continue after its first operator has described itself. A
 // program with several operators starts them within that time.
 const describeGrace = 2 * time.Second
 
-// describePolling is the interval between checks for the answer of a program that does not exit.
+// describePolling is the interval between checks for the description by a program that does not exit.
 const describePolling = 20 * time.Millisecond
 
 // Describe starts a built program to describe its operators, with the operator's flags for its scope. The operators
@@ -46,7 +45,7 @@ func Describe(ctx context.Context, binary, dir string, args []string, resources 
 		return nil, fmt.Errorf("describe the operator: %w", err)
 	}
 
-	// A program that does not know the request must not become an operator of a cluster.
+	// A program with an older SDK ignores the request; it must not become an operator of a cluster.
 	kubeconfig := filepath.Join(tmp, "kubeconfig")
 	none, err := newNoCluster(kubeconfig)
 	if err != nil {
@@ -89,8 +88,7 @@ func Describe(ctx context.Context, binary, dir string, args []string, resources 
 	return inspect.ReadDescriptions(f)
 }
 
-// awaitAnswer waits until the program has exited, or until it has run for longer than its operators need to describe
-// themselves.
+// awaitAnswer waits until the program has exited, or until the time for the descriptions of its operators is over.
 func awaitAnswer(ctx context.Context, c *child, answer string) error {
 	tick := time.NewTicker(describePolling)
 	defer tick.Stop()
@@ -119,7 +117,7 @@ func awaitAnswer(ctx context.Context, c *child, answer string) error {
 
 // DescribeError reports that a program has no operator that describes itself.
 type DescribeError struct {
-	Output []string // the last lines that it printed
+	Output []string // last lines that the program printed
 }
 
 func (e *DescribeError) Error() string {

@@ -15,7 +15,7 @@ import (
 // noClusterText is the answer to all requests of a program that describes its operators.
 const noClusterText = "there is no cluster while kopf reads which handlers the operator has; send requests from handlers, not from Register or main"
 
-// noCluster is a server in place of a cluster for programs that describe their operators: it refuses all requests.
+// noCluster is a server that replaces the cluster for programs that describe their operators. It rejects all requests.
 type noCluster struct {
 	server *http.Server
 	served chan error
@@ -61,7 +61,7 @@ func (n *noCluster) close() error {
 	return err
 }
 
-// refuse answers as an API server that rejects the request, so that clients show the text and do not try again.
+// refuse responds like an API server that rejects the request, so that clients show the text and do not retry.
 func refuse(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusForbidden)

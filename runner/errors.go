@@ -65,7 +65,7 @@ const registerTemplate = `
 
 // SignatureError reports a function Register with a wrong signature.
 type SignatureError struct {
-	File   string // relative to the current folder, if it is below
+	File   string // path of the file; relative if the file is below the current folder
 	Line   int
 	Column int
 	Got    string // the type found, such as "func(r kopf.Registry) error"
@@ -86,11 +86,10 @@ func (e *CombinationError) Error() string {
 	return fmt.Sprintf("cannot build one operator from %s: %s", strings.Join(e.Packages, " and "), e.Reason)
 }
 
-// ForeignStateError reports that another process than the operator publishes its state at
-// the operator's address.
+// ForeignStateError reports that another process publishes its state at the operator's address.
 type ForeignStateError struct {
 	Address string
-	PID     int // the other process
+	PID     int // id of the other process
 }
 
 func (e *ForeignStateError) Error() string {

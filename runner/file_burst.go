@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// quietPeriod is how long no file must have changed before a rebuild is triggered:
-	// editors save in several steps, and tools write many files.
+	// quietPeriod is the time without changes of files before a rebuild is triggered, because editors save in several
+	// steps, and tools write many files.
 	quietPeriod = 50 * time.Millisecond
 
 	// maxBurst is the maximal delay of a rebuild while files keep changing.
 	maxBurst = 500 * time.Millisecond
 )
 
-// burst collects changes of files until they pause.
+// burst collects changes of files until no file has changed for the quietPeriod.
 type burst struct {
 	paths map[string]bool
 	first time.Time

@@ -12,7 +12,7 @@ import (
 // change is a burst of changes of files, such as a save.
 type change struct {
 	at    time.Time // time of the first change
-	files []string  // their paths, sorted
+	files []string  // paths of the changed files, sorted
 }
 
 // watcher reports changes in the source files of a program.
@@ -55,7 +55,7 @@ func (w *watcher) set(ctx context.Context, s watchSet) {
 // run watches until the context is cancelled.
 func (w *watcher) run(ctx context.Context) {
 	defer func() {
-		// Nothing is written through it.
+		// An error of closing is irrelevant, because the watcher writes nothing.
 		_ = w.notify.Close()
 	}()
 	burst := newBurst()
@@ -82,7 +82,7 @@ func (w *watcher) run(ctx context.Context) {
 			close(s.watched)
 		case event := <-w.notify.Events:
 			if event.Has(fsnotify.Create) && mayHavePackages(event.Name) && isDir(event.Name) {
-				// It may become a package of the program; the next build finds out.
+				// A new folder may become a package of the program; the next build checks this.
 				if err := w.notify.Add(event.Name); err == nil {
 					watched[event.Name] = true
 				}
@@ -93,7 +93,7 @@ func (w *watcher) run(ctx context.Context) {
 				burst.add(event.Name)
 			}
 		case err := <-w.notify.Errors:
-			// Events may have been lost: rebuild to be safe.
+			// Events may have been lost, so rebuild.
 			w.fail(err)
 			burst.add("")
 		case <-burst.timer.C:

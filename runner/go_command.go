@@ -62,8 +62,8 @@ func (m *goModule) local() bool {
 
 const listFields = "ImportPath,Name,Dir,Standard,Match,GoFiles,CgoFiles,EmbedFiles,Module,Error"
 
-// listPackages runs "go list". Packages with errors are returned with them; the returned error
-// is one of the go command as a whole.
+// listPackages runs "go list". The errors of a package are in the package. The returned error is an error of the go command
+// itself.
 func listPackages(ctx context.Context, dir string, args ...string) ([]goPackage, error) {
 	stdout, stderr, err := runGo(ctx, gocommand.Command{Dir: dir}, append([]string{"list", "-e", "-json=" + listFields}, args...)...)
 	if err != nil {

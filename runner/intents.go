@@ -14,19 +14,19 @@ import (
 type Intent struct {
 	Kind    IntentKind
 	Object  *inspect.Ref // object of [IntentRetry], [IntentPauseObject], [IntentStartOver] and [IntentLook]
-	Handler string       // the only handler for [IntentRetry] and [IntentRetryFailed]; all if empty
+	Handler string       // id of the only handler for [IntentRetry] and [IntentRetryFailed]; empty for all handlers
 	Value   string       // the level for [IntentLogLevel]; the review for [IntentReplay]; an optional path for [IntentApply]; the facet for [IntentLook]; see the kinds of peering
 }
 
 // IntentKind is the kind of an [Intent].
 type IntentKind string
 
-// The kinds of intents. The session handles the first four, the operator the others.
+// The kinds of intents. The session handles the first four kinds, and the operator the other kinds.
 const (
 	IntentRebuild IntentKind = "rebuild" // build and, if that succeeds, restart
 	IntentRestart IntentKind = "restart" // restart the operator without a build; reopen the cluster if it has failed
 	IntentApply   IntentKind = "apply"   // apply the manifests
-	IntentLook    IntentKind = "look"    // keep [State].Looked up to date: the [Facet] in the Value of the object; of none if that is nil
+	IntentLook    IntentKind = "look"    // publish the [Facet] in the Value as [State].Looked, and keep it up to date; nothing if the object is nil
 
 	IntentRetry       IntentKind = "retry"       // call delayed and failed handlers of the object now
 	IntentRetryFailed IntentKind = "retryfailed" // call failed handlers of all objects again
@@ -63,10 +63,10 @@ func (s *Session) Do(ctx context.Context, intent Intent) error {
 	return fmt.Errorf("unknown intent %q", intent.Kind)
 }
 
-// errEnded is the answer to intents after the end of the session.
+// errEnded is the error of intents after the end of the session.
 var errEnded = errors.New("the session has ended")
 
-// request hands an intent to the loop and waits for its answer.
+// request passes an intent to the loop and waits for the result.
 func (s *Session) request(ctx context.Context, intent Intent) error {
 	r := request{intent: intent, reply: make(chan error, 1)}
 	select {
@@ -86,7 +86,7 @@ func (s *Session) request(ctx context.Context, intent Intent) error {
 	}
 }
 
-// sendToOperator sends an intent to the operator and waits for its answer.
+// sendToOperator sends an intent to the operator and waits for the result.
 func (s *Session) sendToOperator(ctx context.Context, intent Intent) error {
 	client, err := s.operatorClient()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Session) sendToOperator(ctx context.Context, intent Intent) error {
 	return nil
 }
 
-// notRunning explains why no operator can handle an intent.
+// notRunning returns the reason why no operator can handle an intent.
 func (s *Session) notRunning() error {
 	switch state := s.State(); {
 	case state.Process.Phase == ProcessCrashed:
@@ -128,7 +128,7 @@ func (l *loop) handleIntent(r request) {
 		r.reply <- nil
 	case IntentRestart:
 		if l.cluster == nil && !l.opening {
-			l.openCluster() // it has failed; the reason may be fixed by now
+			l.openCluster() // the user may have fixed the reason of the failure
 			r.reply <- nil
 			return
 		}

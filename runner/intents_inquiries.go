@@ -27,9 +27,9 @@ func (a *Attachment) Requests(ctx context.Context) (*inspect.Requests, error) {
 	return askRequests(ctx, a)
 }
 
-// connected is what reaches an operator.
+// connected is a [Session] or an [Attachment], which can connect to an operator.
 type connected interface {
-	// operatorClient returns the client of the operator, or why there is none.
+	// operatorClient returns the client of the operator; without an operator, the reason.
 	operatorClient() (*inspect.Client, error)
 }
 

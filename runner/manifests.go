@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-dev/kopf/runner/settlement"
 )
 
-// findManifests returns what [IntentApply] applies: the manifests of the options, or else the
-// folders of the packages that contain manifests.
+// findManifests returns the files and folders that [IntentApply] applies: the manifests of the options or, without them,
+// the folders of packages that contain manifests.
 func (o *Options) findManifests() []string {
 	if len(o.Manifests) > 0 {
 		return o.Manifests
@@ -28,8 +28,8 @@ func (o *Options) findManifests() []string {
 	return found
 }
 
-// isManifest reports whether a file of this name is a manifest. JSON files that
-// no one has named are not: other tools use them, too.
+// isManifest reports whether a file with this name is a manifest. JSON files in folders do not count, because other tools
+// also use them.
 func isManifest(path string) bool {
 	ext := filepath.Ext(path)
 	return !isHidden(path) && (ext == ".yaml" || ext == ".yml")
@@ -41,11 +41,11 @@ type manifestWatcher struct {
 	files   map[string]bool // named manifest files
 	folders map[string]bool // folders whose manifests are applied
 	saved   chan []string   // absolute paths
-	failed  chan error      // saved manifests may have been missed; at most one is pending
+	failed  chan error      // errors after which saved manifests may be missed; at most one error is pending
 }
 
-// newManifestWatcher returns a watcher of the manifests of a session. Paths that cannot be
-// watched are left out: applying them says why.
+// newManifestWatcher returns a watcher of the manifests of a session. It skips paths that cannot be watched, because
+// applying them reports the error.
 func newManifestWatcher(o Options) (*manifestWatcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *manifestWatcher) run(ctx context.Context) {
 		case err := <-w.notify.Errors:
 			select {
 			case w.failed <- err:
-			default: // the one before has not been read yet
+			default: // the previous error has not been read yet
 			}
 		case <-burst.timer.C:
 			burst.ended = true

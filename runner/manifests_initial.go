@@ -9,14 +9,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// initialManifests is how far a session has applied its manifests since the cluster is open. It belongs to the loop.
+// initialManifests is the progress of applying a session's manifests to an open cluster. Only the loop uses it.
 type initialManifests struct {
-	next        settlement.Stage // the stage to apply, or that is being applied
+	next        settlement.Stage // stage that is being applied or is applied next
 	reviewed    []string         // see [Part]; nil before the operator is built
 	application settlement.Application
 
-	reviewer *operator   // the newest one that was ready to review objects
-	limit    *time.Timer // fires when an operator takes too long to get ready
+	reviewer *operator   // newest operator that became ready to review objects
+	limit    *time.Timer // fires when an operator takes too long to become ready
 }
 
 func newInitialManifests() initialManifests {
@@ -25,7 +25,7 @@ func newInitialManifests() initialManifests {
 	return m
 }
 
-// restarted returns the state with another cluster, or the same one in another process.
+// restarted returns the state after the cluster was replaced or restarted.
 func (m initialManifests) restarted() initialManifests {
 	return initialManifests{next: settlement.StageSetup, limit: m.limit}
 }
@@ -35,7 +35,7 @@ func (m *initialManifests) letStart() bool {
 	return m.next == settlement.StageReviewed || m.next == settlement.StageNone
 }
 
-// add takes the result of a part into account. It returns the result of all parts.
+// add adds the result of a part. It returns the result of all parts.
 func (m *initialManifests) add(result settlement.Application, part settlement.Part) settlement.Application {
 	switch m.reviewed = part.Reviewed; {
 	case part.Stage == settlement.StageSetup:
@@ -49,7 +49,7 @@ func (m *initialManifests) add(result settlement.Application, part settlement.Pa
 	return m.application
 }
 
-// applyNext applies the next part of the manifests, if it is time for it.
+// applyNext applies the next part of the manifests if its conditions are met.
 func (l *loop) applyNext() {
 	if l.cluster == nil || l.applying || l.initial.next == settlement.StageNone {
 		return
@@ -82,7 +82,7 @@ func (l *loop) applyUnreviewed(binary string) {
 	})
 }
 
-// noteReadiness hands an operator that is ready to review objects to the loop, once.
+// noteReadiness passes an operator to the loop, once, when the operator is ready to review objects.
 func (l *loop) noteReadiness(op *operator, snapshot *inspect.Snapshot) {
 	if op.reviews || !settlement.Readiness(snapshot).Done() {
 		return
@@ -94,7 +94,7 @@ func (l *loop) noteReadiness(op *operator, snapshot *inspect.Snapshot) {
 	}
 	select {
 	case l.readied <- op:
-	default: // it has space for one, and only this goroutine sends
+	default: // the channel has space for one operator, and only this goroutine sends
 	}
 }
 
@@ -111,14 +111,14 @@ func (l *loop) checkUnapplied(snapshot *inspect.Snapshot) func() settlement.Sett
 	}
 }
 
-// limitReadiness begins the time that an operator may take until it reviews objects.
+// limitReadiness starts the time limit for an operator to become ready to review objects.
 func (l *loop) limitReadiness() {
 	if l.initial.next == settlement.StageReviewed {
 		l.initial.limit.Reset(settlement.ReadyLimit)
 	}
 }
 
-// handleNotReady logs why an operator is not ready in time.
+// handleNotReady logs the reason why an operator did not become ready in time.
 func (l *loop) handleNotReady() {
 	if l.initial.next != settlement.StageReviewed || l.applying {
 		return

@@ -9,45 +9,45 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Objects reads and changes single objects of the cluster itself, with the credentials of the session. Values that
-// must not be shown are replaced in all that it returns: the data of Secrets, and the fields that the operator
-// hides.
+// Objects reads and changes single objects of the cluster, with the credentials of the session. In all results, hidden
+// values are replaced: the data of Secrets, and the fields that the operator hides.
 type Objects interface {
 	// Watch follows a facet of an object until the context ends. It reports every change, and every error; after an
 	// error it continues.
 	Watch(ctx context.Context, what Look, report func(Looked))
 
-	// Owned names the objects that Kubernetes deletes with an object: "configmaps web-cache-conf". It searches the
-	// resources that the operator watches and the usual resources. The error joins the errors of all reads.
+	// Owned returns the names of the objects that Kubernetes deletes with an object, such as "configmaps web-cache-conf". It
+	// searches the resources that the operator watches and common built-in resources. The error joins the errors of all
+	// reads.
 	Owned(ctx context.Context, ref inspect.Ref, served []inspect.Resource) ([]string, error)
 
 	// Draft reads an object to be edited.
 	Draft(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
 
-	// Templates lists what new objects can be made from: the manifests of the paths, as far as they are of the
-	// resources, and the resources themselves. Reviewed has the keys of all resources with admission handlers; those in
-	// served are skipped. The error joins what could not be read.
+	// Templates returns the sources of new objects: the manifests of the paths that belong to the resources, and the
+	// resources themselves. Reviewed has the keys of all resources with admission handlers; keys that are also in served are
+	// skipped. The error joins the errors of all reads.
 	Templates(ctx context.Context, manifests []string, served []inspect.Resource, reviewed []string) ([]Template, error)
 
-	// New makes the draft of a new object.
+	// New returns the draft of a new object.
 	New(ctx context.Context, t Template) (*Draft, error)
 
-	// Sample makes the draft of a new object of an existing one.
+	// Sample returns the draft of a new object with the contents of an existing object.
 	Sample(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
 
 	// Save applies the differences between the text and the draft, and returns the paths of the changed fields.
-	// Concurrent changes of other fields stay; for changes of the same fields, it returns a [*ConflictError]. It
-	// returns a [*RefusedTextError] if the text is not this object, or the API server does not accept it. A new
-	// object is created, and Save returns its name.
+	// It keeps concurrent changes of other fields. For concurrent changes of the same fields, it returns a [*ConflictError].
+	// It returns a [*RefusedTextError] if the text describes another object, or the API server rejects it. If the object is
+	// new, Save creates it and returns its name.
 	Save(ctx context.Context, draft *Draft, text string) (changed []string, err error)
 
-	// Delete deletes the object of this UID.
+	// Delete deletes the object with this UID.
 	Delete(ctx context.Context, ref inspect.Ref) error
 
 	// SetMetadata changes labels and annotations.
 	SetMetadata(ctx context.Context, ref inspect.Ref, change MetadataChange) error
 
-	// RemoveFinalizer removes a finalizer from an object, if it has it.
+	// RemoveFinalizer removes a finalizer from an object. It does nothing if the object does not have the finalizer.
 	RemoveFinalizer(ctx context.Context, ref inspect.Ref, finalizer string) error
 }
 
@@ -56,8 +56,8 @@ type Facet string
 
 // The facets.
 const (
-	FacetObject Facet = "object" // the object as the cluster has it
-	FacetEvents Facet = "events" // the Kubernetes events about it
+	FacetObject Facet = "object" // current version of the object in the cluster
+	FacetEvents Facet = "events" // Kubernetes events about the object
 )
 
 // Look selects the object and the view to read from the cluster.
@@ -72,12 +72,12 @@ type Looked struct {
 	Object inspect.Ref
 	Facet  Facet
 
-	Loaded bool   // there was an answer; the rest is as seen last
-	Error  string // reason why there is no answer at present; empty if there is an answer
+	Loaded bool   // the view was read at least once
+	Error  string // error of the last read; empty if it succeeded
 
 	Version string   // resourceVersion of [FacetObject]
-	YAML    []string // its lines
-	Events  []Event  // events of [FacetEvents], the oldest first
+	YAML    []string // lines of [FacetObject]
+	Events  []Event  // events of [FacetEvents], oldest first
 }
 
 // Event is a Kubernetes event about an object.
@@ -86,7 +86,7 @@ type Event struct {
 	Warning bool
 	Reason  string
 	Message string
-	From    string // the component that has posted it
+	From    string // component that posted the event
 	Count   int    // number of occurrences, at least 1
 }
 
@@ -96,7 +96,7 @@ type MetadataChange struct {
 	Annotations map[string]*string
 }
 
-// Template is the source of a new object: a manifest, or else the schema of the resource.
+// Template is the source of a new object: a manifest, or the schema of the resource.
 type Template struct {
 	Resource inspect.Resource
 
@@ -109,8 +109,8 @@ type Template struct {
 // Draft is an object while it is edited.
 type Draft struct {
 	Object  inspect.Ref
-	New     bool   // there is no such object yet
-	Version string // resourceVersion that the edit began with
+	New     bool   // the object does not exist yet
+	Version string // resourceVersion at the start of the edit
 	Text    string // YAML, without read-only fields
 
 	Base   map[string]any // object of the text; it must not be modified
@@ -127,11 +127,11 @@ func (e *RefusedTextError) Error() string { return e.Reason }
 type ConflictError struct {
 	Fields []FieldConflict
 
-	// Draft begins with the newest version of the object; its text has the changes of the user.
+	// Draft has the newest version of the object as its base, and the user's changes in its text.
 	Draft *Draft
 }
 
-// FieldConflict is a field that two have changed.
+// FieldConflict is a field that both the user and another client changed.
 type FieldConflict struct{ Path, Yours, Theirs string }
 
 // Error names the fields.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// look begins to follow the object of an intent, in place of the previous object.
+// look starts to follow the object of an intent, instead of the previous object.
 func (l *loop) look(intent Intent) error {
 	facet := Facet(intent.Value)
 	if intent.Object != nil {
@@ -47,7 +47,7 @@ func (l *loop) lookAgain() {
 		defer cancel()
 		l.opts.Objects.Watch(ctx, look, func(seen Looked) {
 			l.store.update(func(s *State) {
-				if s.Looked == current { // otherwise the page shows another object by now
+				if s.Looked == current { // otherwise, another object is already shown
 					current = &seen
 					s.Looked = current
 				}

@@ -12,33 +12,33 @@ import (
 
 // operator is one process of the operator and the reader of its inspector.
 type operator struct {
-	serial   int // the value of loop.wanted at its start
+	serial   int // value of loop.wanted at the start of the process
 	child    *child
 	started  time.Time
-	stopping bool      // it was asked to stop; used by the loop
-	newCode  bool      // its code differs from its predecessor's
-	reload   time.Time // the At of the reload that led to it; zero if none did
+	stopping bool      // the process was asked to stop; only the loop uses it
+	newCode  bool      // the code differs from the code of the previous process
+	reload   time.Time // [Reload].At of the reload that started the process; zero without a reload
 
-	// Used by the goroutine that reads the inspector.
+	// Only the goroutine that reads the inspector uses the following fields.
 	feed    operatorFeed
 	ready   bool
-	retried bool // failed handlers were to be called again
-	reviews bool // it has been ready to review objects
+	retried bool // a retry of failed handlers was requested
+	reviews bool // the operator has become ready to review objects
 
-	note string // the file in which it notes how it ends
+	note string // path of the file in which the process records its end
 
-	// retrying means that the operator has agreed to retry the handlers that failed in previous processes.
+	// retrying means that the operator accepted the request to retry the handlers that failed in previous processes.
 	retrying bool
 
 	mu        sync.Mutex
-	inspected bool     // its inspector has sent a message
-	tail      []string // the last lines of its standard error
+	inspected bool     // the operator's inspector has sent a message
+	tail      []string // last lines of the operator's standard error
 }
 
 // operatorExit reports that an operator's process has exited.
 type operatorExit struct {
 	operator  *operator
-	streamErr error // error of reading its inspector
+	streamErr error // error of reading the inspector
 }
 
 // startOperator starts the newest binary. A failed start is treated as a crash.
@@ -150,7 +150,7 @@ func (l *loop) handleOperatorExit(event operatorExit) {
 	_ = os.Remove(op.note) // its folder is removed at the end
 	if asked && l.opts.WayIn != nil && !op.stopping {
 		l.store.update(func(s *State) { s.Live, s.Process = false, Process{Phase: ProcessNone, Started: op.started} })
-		l.reload, l.ran = op.reload, "" // the next process is the one that runs this code
+		l.reload, l.ran = op.reload, "" // the next process is the first to run this code
 		l.openWayIn()
 		return
 	}

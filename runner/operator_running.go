@@ -17,15 +17,15 @@ import (
 // RunningOperator is an operator that was started on this machine by [Run] or a [Session].
 type RunningOperator struct {
 	Address  string // address of its inspector
-	Project  string // the folder of its project; empty if it is unknown
+	Project  string // folder of the operator's project; empty if unknown
 	Client   *inspect.Client
 	Snapshot *inspect.Snapshot
 
-	// Err is the reason why its state cannot be read. Client and Snapshot are nil then.
+	// Err is the reason why the operator's state cannot be read; nil if it can. With an Err, Client and Snapshot are nil.
 	Err error
 }
 
-// snapshotTimeout limits the time in which an operator must answer.
+// snapshotTimeout limits the time until an operator responds with its state.
 const snapshotTimeout = 10 * time.Second
 
 // RunningOperators returns the user's running operators on this machine, except for operators whose inspector has
@@ -58,8 +58,8 @@ func findOperators(ctx context.Context, folders ...string) ([]RunningOperator, e
 	return found, nil
 }
 
-// projectOf returns the folder of the project of the operator with the socket. It is empty if another version of this
-// program has started the operator, or if the operator ends.
+// projectOf returns the project folder of the operator with the socket. It is empty if another version of this program
+// started the operator, or if the operator is ending.
 func projectOf(socket string) string {
 	folder, err := os.ReadFile(filepath.Join(filepath.Dir(socket), projectFile))
 	if err != nil {
@@ -83,8 +83,8 @@ func ConnectOperator(ctx context.Context, address string) (RunningOperator, erro
 	return RunningOperator{Address: address, Client: client, Snapshot: snapshot}, nil
 }
 
-// hasEnded reports whether an error means that no process listens at a socket: the operator was killed, or is just
-// starting or stopping. Sockets of other users in a shared folder are none of ours.
+// hasEnded reports whether an error means that no operator of this user listens at a socket: the operator was killed, is
+// starting or stopping, or the socket in a shared folder belongs to another user.
 func hasEnded(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }

@@ -17,15 +17,15 @@ const maxSocketDir = 85
 // socketDir is a folder for the sockets of the operators' inspectors.
 type socketDir struct {
 	path  string
-	own   bool // it was created by newSocketDir
+	own   bool // newSocketDir created the folder
 	count int
 }
 
 // projectFile is the file in a folder for sockets that names the project of the operators.
 const projectFile = "project"
 
-// newSocketDir uses the folder, which the caller removes, or a temporary folder if the
-// path of that one is too long. [RunningOperators] finds the project in it.
+// newSocketDir uses the given folder, which the caller removes. If its path is too long, it creates a temporary folder. It
+// writes the project into the folder, for [RunningOperators].
 func newSocketDir(folder, project string) (*socketDir, error) {
 	d := &socketDir{path: folder}
 	if len(folder) > maxSocketDir {
@@ -42,7 +42,7 @@ func newSocketDir(folder, project string) (*socketDir, error) {
 	return d, nil
 }
 
-// socketPrefix is followed by the ID of the process that has created the folder.
+// socketPrefix is the prefix of the folders' names. The id of the process that created the folder follows.
 const socketPrefix = "kopf-"
 
 // sweepSocketDirs removes the folders of killed processes. It ignores folders of other users, and failed removals.

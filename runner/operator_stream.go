@@ -61,7 +61,7 @@ func (l *loop) followOperator(op *operator, client *inspect.Client) {
 			}
 			l.handleMessage(op, client, m)
 			return nil
-		}, func(error) {}) // the operator will create the session's socket soon
+		}, func(error) {}) // errors are ignored, because the operator creates the socket shortly after its start
 	}()
 	<-op.child.done
 	// Read the last messages that the operator sent before its exit; then the stream ends by itself.
@@ -104,7 +104,7 @@ func (l *loop) retryFormerFailures(ctx context.Context, op *operator, client *in
 	op.retrying = true
 }
 
-// wasInspected reports whether that the operator's inspector was inspected.
+// wasInspected reports whether the operator's inspector has sent a message.
 func (o *operator) wasInspected() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,13 +151,13 @@ func (l *loop) handleMessage(op *operator, client *inspect.Client, m inspect.Mes
 		l.publishCheck(l.checkUnapplied(snapshot))
 	} else {
 		settling.Note(snapshot, op.retrying)
-		// Only after the state is published: waiters look at the state next. The check itself looks at all objects, so
-		// it is left to the waiter, if there is one.
+		// The check is published after the state, because waiters read the state next. Only a waiter runs the check,
+		// because it examines all objects.
 		l.publishCheck(func() settlement.Settlement { return settling.Check(snapshot, time.Now()) })
 	}
 }
 
-// markReady records when the code of a reload began to handle objects.
+// markReady records the time when the code of a reload started to handle objects.
 func markReady(history []Reload, at, now time.Time) []Reload {
 	for i := range history {
 		if !at.IsZero() && history[i].At.Equal(at) {

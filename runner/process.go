@@ -20,16 +20,16 @@ const stdinGuardEnv = "KOPF_STDIN_GUARD=1"
 // defaultGrace is how long an operator may take to stop before it is killed.
 const defaultGrace = 10 * time.Second
 
-// outputDrain is how long the output of an operator is read after its exit: its own
-// children may keep it open.
+// outputDrain is how long the output of an operator is read after its exit, because the operator's children may keep it
+// open.
 const outputDrain = time.Second
 
 // child is the running process of an operator.
 type child struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
-	done  chan struct{} // closed when it has exited and its output is read
-	err   error         // error of the exit; valid after done
+	done  chan struct{} // closed when the process has exited and its output was read
+	err   error         // error of the exit; set before done is closed
 	once  sync.Once
 }
 
@@ -38,13 +38,13 @@ type childSpec struct {
 	path       string
 	args       []string
 	dir        string
-	kubeconfig string                         // the only one that it sees; see surroundings
-	proxies    bool                           // it sees the proxies of this process
-	env        []string                       // added to the environment of this process
-	note       string                         // file in which the operator notes how it ends; optional
-	asksWayIn  bool                           // it may end to ask for a tunnel, by the note
-	stdout     *os.File                       // used if line is nil
-	stderr     *os.File                       // used if line is nil
+	kubeconfig string                         // path of the only kubeconfig that the operator can find; see surroundings
+	proxies    bool                           // pass on the proxy variables of this process
+	env        []string                       // additional environment variables
+	note       string                         // path of the file in which the operator records its end; optional
+	asksWayIn  bool                           // the operator may exit to request a tunnel, by the note
+	stdout     *os.File                       // standard output if line is nil
+	stderr     *os.File                       // standard error if line is nil
 	line       func(stderr bool, text string) // called for every line of the output
 }
 
@@ -52,7 +52,7 @@ type childSpec struct {
 // reaches only this process, which decides whether to forward it.
 func start(spec childSpec) (*child, error) {
 	cmd := exec.Command(spec.path, spec.args...)
-	cmd.Args[0] = "operator" // the name in its error messages
+	cmd.Args[0] = "operator" // name of the program in its error messages
 	cmd.Dir = spec.dir
 	cmd.Env = append(append(surroundings(os.Environ(), spec.kubeconfig, spec.proxies), stdinGuardEnv), spec.env...)
 	if spec.note != "" {
@@ -87,7 +87,7 @@ func start(spec childSpec) (*child, error) {
 			w.Flush()
 		}
 		if errors.Is(c.err, exec.ErrWaitDelay) {
-			c.err = nil // the operator itself has exited; only its children remain
+			c.err = nil // the operator itself has exited, and only its children still run
 		}
 		close(c.done)
 	}()

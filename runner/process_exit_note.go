@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// exitNoteEnv names the file in which an operator notes that it runs, and that it has ended.
+// exitNoteEnv is the environment variable with the path of the file in which an operator records its start and its end.
 const exitNoteEnv = "KOPF_EXIT_NOTE"
 
 // exitNote is the path of the note of a program.
 func exitNote(binary string) string { return filepath.Join(filepath.Dir(binary), "exit-note") }
 
-// explainExit returns why an operator has ended if it cannot have said so itself: its code ended the
-// process. It returns an empty text if the operator ended as programs with kopf.Main do, or if it is
-// not known, since the operator is no such program. The signal is the one that killed it; 0 if none did.
+// explainExit returns the reason for an exit that the operator could not report itself, because its code or a signal ended
+// the process. It returns an empty string if kopf.Main ended the operator, or if the program does not use kopf.Main. Signal
+// is the signal that killed the operator; 0 if none did.
 func explainExit(note string, code int, signal syscall.Signal) (string, error) {
 	state, err := os.ReadFile(note)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// InterruptError reports that a signal ended the work.
+// InterruptError reports that a signal interrupted a command.
 type InterruptError struct{ Signal os.Signal }
 
 func (e *InterruptError) Error() string {
@@ -18,7 +18,7 @@ func (e *InterruptError) Error() string {
 	return "interrupted"
 }
 
-// signalExitBase is what shells add to the number of the signal that killed a process.
+// signalExitBase is the number that shells add to the number of the signal that killed a process.
 const signalExitBase = 128
 
 // ExitCode returns the exit code of a process that the signal ended: 128 plus its number.

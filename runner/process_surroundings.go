@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// ProxyVariables are the environment variables that lead programs through a proxy. Go and others also read them in lower
-// case.
+// ProxyVariables are the environment variables that configure proxies. Go and other programs also read them in lower case.
 var ProxyVariables = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
 
-// surroundings returns the environment of an operator: the environment of this process, with kubeconfig as the only way
-// to a cluster. KOPF_RUN_* is left out, since the caller has decided about the flags, and so are the proxies unless
-// proxies is set.
+// surroundings returns the environment of an operator: the environment of this process, with kubeconfig as the only
+// configuration of a cluster. It omits KOPF_RUN_*, because the caller sets all flags, and the proxy variables unless proxies
+// is set.
 //
-// The kubeconfig must exist: some libraries read ~/.kube/config in place of an absent one.
+// The kubeconfig must exist, because some libraries read ~/.kube/config if it does not.
 func surroundings(environ []string, kubeconfig string, proxies bool) []string {
 	kept := slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -26,7 +25,7 @@ func surroundings(environ []string, kubeconfig string, proxies bool) []string {
 	return append(kept, "KUBECONFIG="+kubeconfig)
 }
 
-// leadsToCluster reports whether clients find a cluster, or credentials for one, by a variable.
+// leadsToCluster reports whether clients find a cluster or its credentials by a variable.
 func leadsToCluster(name string) bool {
 	switch name {
 	case "KUBECONFIG", "KUBERNETES_MASTER", "KUBERNETES_EXEC_INFO":

@@ -30,7 +30,7 @@ func Load(ctx context.Context, dir string, patterns []string) (*Program, error) 
 	return program, err
 }
 
-// load is [Load] that also returns the searched folders, even after an error, so that the folders can be watched for
+// load is [Load] that also returns the searched folders, even after an error, so that the session can watch the folders for
 // a fix.
 func load(ctx context.Context, dir string, patterns []string) (*Program, []string, error) {
 	if err := checkGoCommand(); err != nil {
@@ -107,8 +107,7 @@ func localize(dir string, patterns []string) (at string, arguments []string, err
 	return at, arguments, nil
 }
 
-// isFolder reports whether a pattern is a path of the file system, not an import path, as
-// the go command does.
+// isFolder reports whether a pattern is a path of the file system, not an import path, by the rules of the go command.
 func isFolder(pattern string) bool {
 	return pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") ||
 		strings.HasPrefix(pattern, "../") || filepath.IsAbs(pattern)

@@ -20,7 +20,7 @@ const (
 func (p *Program) synthesise(packages, mains []goPackage) {
 	folder := packages[0].Dir
 	target := packages[0].ImportPath
-	own := "" // the import path of the program that the main is added to
+	own := "" // import path of the user's program that gets the main; empty if the program is a new package
 	if len(mains) == 1 {
 		folder, target = mains[0].Dir, mains[0].ImportPath
 		own = target
@@ -36,8 +36,8 @@ func (p *Program) synthesise(packages, mains []goPackage) {
 	p.overlay = map[string]string{filepath.Join(folder, mainFile): mainText(p.Packages, own)}
 }
 
-// mainText returns the source of the main program. own is the import path of the package
-// that it is added to, if any. The import names are unlikely to collide with user's names.
+// mainText returns the source of the main program. own is the import path of the package that gets the main; empty if the
+// program is a new package. The import names are unlikely to collide with the user's names.
 func mainText(packages []string, own string) string {
 	var imports, calls strings.Builder
 	for i, pkg := range packages {

@@ -13,8 +13,8 @@ import (
 
 // entryPoint is the start of a package: a Register, a main, or neither.
 type entryPoint struct {
-	register   bool     // it has a func Register(*kopf.Registry)
-	main       bool     // it has a func main()
+	register   bool     // the package has a func Register(*kopf.Registry)
+	main       bool     // the package has a func main()
 	nearMisses []string // functions that look like an attempt at Register
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Siblings returns the folders of the module's other packages with a Register, relative to the module: those of other
-// operators. Packages that the program imports are part of it.
+// Siblings returns the folders of other operators in the module, relative to the module: packages with a Register that do not
+// belong to the program. Packages that the program imports belong to it.
 func (p *Program) Siblings(ctx context.Context) ([]string, error) {
 	all, err := listPackages(ctx, p.Dir, "--", "./...")
 	if err != nil {

@@ -13,15 +13,14 @@ import (
 // watchSet is the set of source folders and files of a program.
 type watchSet struct {
 	folders []string
-	extra   []string // further files, such as embedded ones
+	extra   []string // additional files, such as embedded files
 
-	// since is the start of the set's build. It has missed files of newly watched folders
-	// that changed later.
+	// since is the start of the set's build. The build does not contain later changes in newly watched folders.
 	since time.Time
 }
 
-// sourceSet asks the go command for the sources of the program that a user may edit: those
-// of the main module, of the other modules of a go.work, and of modules replaced by folders.
+// sourceSet returns the sources of the program that a user may edit, from the go command: the sources of the main module, of
+// the other modules of a go.work, and of modules that are replaced by folders.
 func (p *Program) sourceSet(ctx context.Context, since time.Time) (watchSet, error) {
 	packages, err := listPackages(ctx, p.Dir, append([]string{"-deps", "--"}, p.Packages...)...)
 	if err != nil {

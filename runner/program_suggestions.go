@@ -45,11 +45,11 @@ func suggestFolders(ctx context.Context, dir string, patterns []string, err erro
 	return &found
 }
 
-// noFiles is how the go command's error about a folder without Go files begins.
+// noFiles is the start of the go command's error about a folder without Go files.
 const noFiles = "no Go files in "
 
-// suggestDotSlash replaces an error about an import path that is meant as a folder: the go
-// command takes "handlers" for a package of the standard library.
+// suggestDotSlash replaces the error about an import path that the user meant as a folder, because the go command interprets
+// "handlers" as a package of the standard library.
 func suggestDotSlash(dir string, patterns []string, err error) error {
 	for _, pattern := range patterns {
 		folder, _, _ := strings.Cut(pattern, "...")

@@ -16,7 +16,7 @@ type Progress struct {
 	state       *State
 }
 
-// Note takes a state into account. It ignores states that are older than the last one.
+// Note updates the progress by a state. It ignores states that are older than the last state.
 func (p *Progress) Note(s *State) {
 	if p.state != nil && s.Revision < p.state.Revision {
 		return
@@ -48,7 +48,7 @@ func (p *Progress) Unsettled(now time.Time) (pending, failed []settlement.Unsett
 	return union(applied.Pending, all.Pending), union(applied.Failed, all.Failed)
 }
 
-// union appends the new elements.
+// union appends the elements that are not in the list.
 func union(list, more []settlement.Unsettled) []settlement.Unsettled {
 	for _, u := range more {
 		if !slices.Contains(list, u) {

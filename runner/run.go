@@ -21,7 +21,7 @@ type RunOptions struct {
 	Dir      string
 	Patterns []string
 
-	// Project is the folder of the project, by which [RunningOperators] knows the operator.
+	// Project is the folder of the project, which [RunningOperators] returns.
 	Project string
 
 	// Args are the operator's flags, except those for the cluster and the inspector,
@@ -36,19 +36,19 @@ type RunOptions struct {
 	// closes the cluster after Run.
 	OpenCluster func(ctx context.Context) (Cluster, error)
 
-	// WayIn brings admission reviews to an operator with admission handlers. Without it, such an operator
-	// has to bring its own.
+	// WayIn opens a tunnel for the admission reviews of an operator with admission handlers. Without it, such an operator
+	// must have its own webhook server in its settings.
 	WayIn WayIn
 
-	// Connect returns how a built operator reaches the cluster: by the Kubeconfig of the result, which is the only one
-	// that the operator sees. It runs before the operator starts. Defaults to the cluster as it is.
+	// Connect returns the connection of a built operator to the cluster. The operator only finds the Kubeconfig of the
+	// result. Connect runs before the operator starts. Defaults to the opened cluster.
 	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
 
 	// Proxies gives the operator the [ProxyVariables] of this process.
 	Proxies bool
 
-	// Apply applies a part of the Manifests, which are files and folders. Reviewed returns the kinds in the manifests that a
-	// built operator has admission handlers for; see [StageReviewed]. Without it, there are none.
+	// Apply applies a part of the Manifests, which are files and folders. Reviewed returns the kinds in the manifests for
+	// which a built operator has admission handlers; see [StageReviewed]. If Reviewed is nil, there are no such kinds.
 	Apply     func(ctx context.Context, paths []string, part settlement.Part) ([]settlement.Applied, error)
 	Reviewed  func(ctx context.Context, binary string, paths []string) ([]string, error)
 	Manifests []string
@@ -59,18 +59,17 @@ type RunOptions struct {
 	UntilSettled bool
 	Timeout      time.Duration // no limit if 0
 
-	// Report is the file that the outcomes of the handlers are written to, in the format of JUnit; none if it is
-	// empty. If the run ends for a reason other than UntilSettled, such as a failed build, a crash or a signal, the
-	// report has a failed case with the reason. Run removes an old report before it begins.
+	// Report is the path of a JUnit report with the outcomes of the handlers; if it is empty, Run writes no report. If the
+	// run ends for a reason other than UntilSettled, such as a failed build, a crash or a signal, the report has a failed
+	// case with the reason. Run removes an old report when it starts.
 	Report string
 
 	// Signals delivers the signals that this process receives. They are forwarded to the
 	// operator; before the operator has started, they cancel Run.
 	Signals <-chan os.Signal
 
-	// Progress is called with lines for a person about what happens. Verbose lines are
-	// for those who asked for details. Several goroutines can call it at the same time.
-	// Required.
+	// Progress is called with lines about the progress for people. Verbose lines are details. Several goroutines can call it
+	// concurrently. Required.
 	Progress func(verbose bool, line string)
 
 	// Stdout and Stderr are passed to the operator.
@@ -101,11 +100,11 @@ type headless struct {
 	builder *Builder
 	binary  string
 	cluster Cluster
-	way     Webhooks // once it is open
+	way     Webhooks // state of the tunnel; set when the tunnel is open
 	applied []settlement.Applied
-	waiting []string              // the kinds of the objects that wait for the operator
-	whole   bool                  // these objects are applied, too
-	began   time.Time             // the operator, or else Run
+	waiting []string              // kinds of the objects that are applied when the operator is ready to review them
+	whole   bool                  // all objects are applied, including the waiting objects
+	began   time.Time             // start of the operator; before that, of Run
 	last    settlement.Settlement // last result, with UntilSettled
 
 	interrupted bool // a signal was forwarded to the operator
@@ -130,7 +129,7 @@ func (r *headless) report(code int, err error) settlement.JUnitSuites {
 	result := r.last
 	_, unsettled := errors.AsType[*settlement.SettleError](err)
 	switch {
-	case unsettled: // the objects say it
+	case unsettled: // the cases of the objects contain the reasons
 	case err != nil:
 		result.Failed = append(slices.Clip(result.Failed), settlement.Unsettled{What: err.Error()})
 	case code != 0:
@@ -218,7 +217,7 @@ func (r *headless) connect(ctx context.Context) (err error) {
 	return r.apply(ctx, settlement.Part{Stage: settlement.StageUnreviewed, Reviewed: r.waiting})
 }
 
-// apply applies a part of the manifests. After the last one, it says what all of them have done.
+// apply applies a part of the manifests. After the last part, it reports the results of all parts.
 func (r *headless) apply(ctx context.Context, part settlement.Part) error {
 	if len(r.Manifests) == 0 {
 		return nil
@@ -240,8 +239,8 @@ func (r *headless) apply(ctx context.Context, part settlement.Part) error {
 	return nil
 }
 
-// operate starts the operator and waits until it exits. If it has exited to get a tunnel, it is started again with
-// one.
+// operate starts the operator and waits until it exits. If the operator exits to request a tunnel, operate opens the tunnel
+// and starts the operator again.
 func (r *headless) operate(ctx context.Context) (code int, err error) {
 	sockets, err := newSocketDir(r.builder.work.Path, r.Project)
 	if err != nil {
@@ -321,7 +320,7 @@ func (r *headless) wait(ctx context.Context, c *child, settled <-chan error) (in
 		select {
 		case s := <-r.Signals:
 			if interrupted != nil {
-				c.kill() // a second signal ends it at once
+				c.kill() // a second signal ends the operator at once
 				continue
 			}
 			interrupted, r.interrupted = &InterruptError{Signal: s}, true
@@ -367,7 +366,7 @@ func (r *headless) result(c *child, interrupted *InterruptError, unsettled bool)
 	case interrupted == nil && r.UntilSettled && unsettled && code == 0:
 		return 1, errors.New("the operator exited before the objects had settled")
 	}
-	return code, nil // the operator has printed why
+	return code, nil // the operator has printed the reason
 }
 
 func exitCodeOf(err error) int {

@@ -17,14 +17,14 @@ type watch struct {
 
 	mu     sync.Mutex
 	check  func(*inspect.Snapshot) settlement.Settlement
-	latest *inspect.Snapshot // nil until the operator has sent one
+	latest *inspect.Snapshot // newest snapshot; nil before the first snapshot
 }
 
 func newWatch() *watch {
 	return &watch{checks: make(chan func() settlement.Settlement, 1), check: settlement.Readiness}
 }
 
-// see takes a state of the operator into account.
+// see updates the check by a snapshot of the operator.
 func (w *watch) see(snapshot *inspect.Snapshot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,14 +48,14 @@ func (w *watch) publish() {
 	w.put(func() settlement.Settlement { return check(snapshot) })
 }
 
-// fail publishes why there is no state.
+// fail publishes the reason why the operator's state cannot be read.
 func (w *watch) fail(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.put(settlement.Settlement{Pending: []settlement.Unsettled{{What: why}}}.Known)
 }
 
-// put replaces the check that was not read yet.
+// put replaces the published check, which may not have been read yet.
 func (w *watch) put(check func() settlement.Settlement) {
 	select {
 	case <-w.checks:
@@ -99,7 +99,7 @@ func (r *headless) settle(ctx context.Context, client *inspect.Client, address s
 	w.use(func(s *inspect.Snapshot) settlement.Settlement { return settling.Check(s, time.Now()) })
 	timeout := r.Timeout
 	if timeout > 0 {
-		timeout = max(time.Until(end), 1) // 0 is no limit
+		timeout = max(time.Until(end), 1) // at least 1, because 0 means no limit
 	}
 	last, err := settlement.Await(ctx, timeout, w.checks)
 	if late, ok := errors.AsType[*settlement.SettleError](err); ok && late.Timeout > 0 {

@@ -16,7 +16,7 @@ type Options struct {
 	Dir      string
 	Patterns []string
 
-	// Project is the folder of the project, by which [RunningOperators] knows the operator.
+	// Project is the folder of the project, which [RunningOperators] returns.
 	Project string
 
 	// Args are the operator's flags, except those for the cluster, the inspector and the
@@ -27,22 +27,22 @@ type Options struct {
 	// the cluster is usable. The caller closes the cluster after Run.
 	OpenCluster func(ctx context.Context, report func(Cluster)) (Cluster, error)
 
-	// Connect returns how a built operator reaches the cluster: by the Kubeconfig of the result, which is the only
-	// one that the operator sees. It runs before the operator starts, and again after each build, when the previous
-	// operator has ended. Defaults to the cluster as it is.
+	// Connect returns the connection of a built operator to the cluster. The operator only finds the Kubeconfig of the
+	// result. Connect runs before the operator starts, and again after each build when the previous operator has ended.
+	// Defaults to the opened cluster.
 	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
 
 	// Proxies gives the operator the [ProxyVariables] of this process.
 	Proxies bool
 
-	// Apply applies a part of manifests: files and folders. It is called only while the cluster is
-	// ready. Reviewed returns the kinds in the manifests that a built operator has admission handlers for; see
-	// [StageReviewed]. Without it, there are none.
+	// Apply applies a part of manifests: files and folders. It is called only while the cluster is ready. Reviewed returns
+	// the kinds in the manifests for which a built operator has admission handlers; see [StageReviewed]. If Reviewed is nil,
+	// there are no such kinds.
 	Apply    func(ctx context.Context, paths []string, part settlement.Part) ([]settlement.Applied, error)
 	Reviewed func(ctx context.Context, binary string, paths []string) ([]string, error)
 
-	// WayIn brings admission reviews to operators with admission handlers. Without it, such an operator
-	// has to bring its own.
+	// WayIn opens a tunnel for the admission reviews of operators with admission handlers. Without it, such an operator
+	// must have its own webhook server in its settings.
 	WayIn WayIn
 
 	// Objects reads and changes single objects of the cluster. It is used only while the cluster is ready.
@@ -54,13 +54,13 @@ type Options struct {
 	Manifests       []string
 	ManifestFolders []string
 
-	// Define makes and applies the definitions of the resources that the program handles. It is called after each
-	// successful build but the first, before the operator is replaced. The definitions for the first one are to be there
-	// when OpenCluster returns. See [Session.WarnAboutBuild].
+	// Define generates and applies the CRDs of the resources that the program handles. It is called after each successful
+	// build except the first, before the operator is replaced. The CRDs for the first build must exist when OpenCluster
+	// returns. See [Session.WarnAboutBuild].
 	Define func(ctx context.Context)
 
-	// Reapplies reports whether manifests that were applied are applied again when they are saved. Otherwise, and if it
-	// is nil, they are only published as [State].SavedManifests.
+	// Reapplies reports whether to apply manifests again when they are saved after they were applied. If it returns false or
+	// is nil, saved manifests are only published as [State].SavedManifests.
 	Reapplies func(Cluster) bool
 
 	// NoReload makes changes of source files and manifests have no effect until [IntentRebuild] and [IntentApply].
@@ -99,7 +99,7 @@ type Session struct {
 	logLevel string
 	applied  []settlement.Applied
 	settling *settlement.Settling
-	checks   sync.Mutex                        // held to replace what settled holds
+	checks   sync.Mutex                        // held to replace the check in settled
 	settled  chan func() settlement.Settlement // holds the check of the latest snapshot
 	began    chan struct{}                     // closed when the first operator starts
 }
@@ -155,7 +155,7 @@ func (s *Session) Settled(ctx context.Context, timeout time.Duration) error {
 	return err
 }
 
-// Say adds a line of the caller to the log, with details for debugging if it is verbose.
+// Say adds a line of the caller to the log. A verbose line has the debug level.
 func (s *Session) Say(verbose bool, line string) {
 	level := inspect.LevelInfo
 	if verbose {
@@ -164,8 +164,8 @@ func (s *Session) Say(verbose bool, line string) {
 	s.store.say(level, line)
 }
 
-// WarnAboutBuild publishes the warnings about the sources of the last build, in place of the previous warnings. New
-// warnings also go to the log.
+// WarnAboutBuild publishes the warnings about the sources of the last build, instead of the previous warnings. New warnings
+// are also logged.
 func (s *Session) WarnAboutBuild(warnings []string) {
 	former := s.State().Build.Warnings
 	s.store.update(func(state *State) { state.Build.Warnings = warnings })
@@ -185,5 +185,5 @@ func (s *Session) Kill() {
 	}
 }
 
-// Fault adds a line to the log about something that keeps the operator from its work.
+// Fault adds a line to the log about a problem that prevents the operator's work.
 func (s *Session) Fault(text string) { s.store.say(inspect.LevelError, text) }

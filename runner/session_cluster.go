@@ -67,8 +67,7 @@ func (l *loop) watchClusterEnd(cluster *Cluster) {
 	})
 }
 
-// handleClusterEnd stops the operator: its requests cannot succeed until [IntentRestart]
-// opens the cluster again.
+// handleClusterEnd stops the operator, because its requests cannot succeed until [IntentRestart] opens the cluster again.
 func (l *loop) handleClusterEnd(cluster *Cluster) {
 	ended := &ClusterEndedError{Name: cluster.Name}
 	l.cluster = nil
@@ -83,7 +82,7 @@ func (l *loop) handleClusterEnd(cluster *Cluster) {
 // apply applies a part of manifests.
 func (l *loop) apply(paths []string, part settlement.Part, reply chan error) {
 	l.applying = true
-	l.store.update(func(s *State) { s.SavedManifests = nil }) // those saved from now on are new again
+	l.store.update(func(s *State) { s.SavedManifests = nil }) // only files that are saved later count as saved
 	cluster := l.cluster
 	l.tasks.Go(func() {
 		applied, err := l.opts.Apply(l.ctx, paths, part)
@@ -100,7 +99,7 @@ func (l *loop) handleApplied(r applyResult) {
 	said := l.initial.application.Refused
 	initial := r.part.Stage != settlement.StageAll
 	if initial && r.cluster != l.cluster {
-		return // it is applied to the next one from the beginning
+		return // all manifests are applied to the next cluster
 	}
 	if initial {
 		result = l.initial.add(result, r.part)
@@ -114,7 +113,7 @@ func (l *loop) handleApplied(r applyResult) {
 	if r.reply != nil {
 		r.reply <- r.err
 	}
-	defer l.reapplySaved() // the files that were saved meanwhile
+	defer l.reapplySaved() // files may have been saved during the application
 	if r.err != nil && l.opts.Unattended && initial {
 		l.fatal = r.err
 		return
@@ -139,7 +138,7 @@ func (s *Session) want(applied []settlement.Applied) {
 	}
 	s.settling = settlement.NewSettling(slices.Clone(s.applied))
 	settling, state := s.settling, s.State()
-	if state.Live { // the operator may send nothing new
+	if state.Live { // checks the current snapshot, because the operator may send no new one
 		s.publishCheck(func() settlement.Settlement { return settling.Check(state.Snapshot, time.Now()) })
 	}
 }

@@ -4,15 +4,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// connection is how an operator reaches the cluster: the result of [Options].Connect.
+// connection is the result of [Options].Connect for a binary and a cluster.
 type connection struct {
-	binary string   // binary of the connection
-	to     *Cluster // cluster of the connection
+	binary string   // path of the operator's binary
+	to     *Cluster // connected cluster
 	as     Cluster
 	err    error
 }
 
-// connect makes the connection of the newest binary. It returns false until there is one.
+// connect creates the connection for the newest binary. It returns false until the connection exists.
 func (l *loop) connect() bool {
 	if l.opts.Connect == nil {
 		l.connection = &connection{binary: l.binary, to: l.cluster, as: *l.cluster}

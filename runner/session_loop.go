@@ -26,22 +26,22 @@ type loop struct {
 	program *Program
 	builder *Builder
 	built   chan buildResult
-	build   *buildTask // build in progress, or nil
-	binary  string     // the newest one
+	build   *buildTask // build in progress; nil if there is none
+	binary  string     // path of the newest binary
 	digest  string     // digest of the binary
 	ran     string     // digest of the binary that was started last
-	reload  time.Time  // the At of the reload that the next operator belongs to
+	reload  time.Time  // [Reload].At of the reload to which the next operator belongs
 
 	// The cluster.
 	opening   bool
 	opened    chan clusterResult
-	cluster   *Cluster      // once it is ready
+	cluster   *Cluster      // ready cluster; nil while no cluster is ready
 	lost      chan *Cluster // clusters that have ended
 	appliedAt chan applyResult
 	applying  bool // manifests are being applied
 	initial   initialManifests
-	readied   chan *operator // the newest one that is ready to review objects
-	reapplies bool           // the manifests of the session were applied, so that those that are saved are, too
+	readied   chan *operator // newest operator that is ready to review objects
+	reapplies bool           // the session's manifests were applied, so saved manifests are applied again
 
 	// The shown object.
 	looking  Intent             // last [IntentLook]
@@ -52,7 +52,7 @@ type loop struct {
 	wayOpened  chan wayInResult
 	connecting bool
 	connected  chan connection
-	connection *connection // connection for the binary and the cluster; nil before the first one
+	connection *connection // newest connection; nil before the first connection
 
 	// The operator.
 	wanted    int // incremented to replace the running process

@@ -17,7 +17,7 @@ import (
 // maxHistory is the number of reloads in [Build.History].
 const maxHistory = 50
 
-// trigger is why a build is started: the first one, a change of files, or an intent.
+// trigger is the reason for a build: the start of the session, a change of files, or an intent.
 type trigger struct {
 	at     time.Time
 	first  bool
@@ -73,7 +73,7 @@ func (l *loop) triggerBuild(why trigger) {
 	})
 }
 
-// runBuild loads the program, unless it is known, and builds it.
+// runBuild loads the program, unless it is already loaded, and builds it.
 func (l *loop) runBuild(ctx context.Context, task *buildTask, program *Program) buildResult {
 	r := buildResult{task: task, program: program}
 	if program == nil || program.hasWildcard() {
@@ -156,11 +156,11 @@ func (l *loop) handleBuildResult(r buildResult) {
 		s.Packages, s.Dir = l.program.Packages, l.program.Dir
 		s.Build.Phase, s.Build.Took, s.Build.Errors = BuildBuilt, r.took, nil
 		if !same && l.operator != nil {
-			s.Process.Phase = ProcessStopping // so that readers of the state do not take its objects for the new code's objects
+			s.Process.Phase = ProcessStopping // so that readers of the state do not attribute its objects to the new code
 		}
 	})
 	if same {
-		reload.Ready = time.Since(r.task.at) // the running process has this code
+		reload.Ready = time.Since(r.task.at) // the running process already has this code
 		l.recordReload(reload)
 		l.reload = time.Time{}
 		return

@@ -7,16 +7,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// State is the state of a [Session] at one moment. It is immutable: every change makes a new
-// one, which shares the unchanged parts with the old one.
+// State is the state of a [Session] at one point in time. It is immutable: every change creates a new State, which shares the
+// unchanged parts with the previous State.
 type State struct {
 	Revision uint64 // incremented with every change
 
 	Packages []string // the import paths of the packages with handlers
 	Dir      string   // the folder of their module; file names in [Build] are relative to it
 
-	// Attached is the address of the inspector if another process runs the operator: see [Attachment]. There is
-	// no build then, and the cluster is known by its address only.
+	// Attached is the address of the inspector if another process runs the operator: see [Attachment]. Then there is no
+	// build, and only the address of the cluster is known.
 	Attached string
 
 	// ReadOnly reports whether intents to the operator are refused.
@@ -29,21 +29,21 @@ type State struct {
 	// Webhooks is the state of the tunnel for admission reviews.
 	Webhooks Webhooks
 
-	// Manifests are the files and folders that [IntentApply] applies: those of the command
-	// line, or else the folders of the packages that contain manifests.
+	// Manifests are the files and folders that [IntentApply] applies: the arguments of the command line or, without them, the
+	// folders of packages that contain manifests.
 	Manifests []string
 
-	// SavedManifests are the files among them that were saved since they were applied last.
+	// SavedManifests are the files of Manifests that were saved after they were last applied.
 	SavedManifests []string
 
 	// Application is the result of the last application of manifests.
 	Application settlement.Application
 
-	// Looked is the object in the cluster that [IntentLook] asks for; else nil.
+	// Looked is the view that [IntentLook] requested; nil if none was requested.
 	Looked *Looked
 
-	// Snapshot is the last one that an operator has published, possibly one that is not
-	// running any longer; see Live. It is nil before the first one.
+	// Snapshot is the last published snapshot of an operator, which may have ended; see Live. It is nil before the first
+	// snapshot.
 	Snapshot *inspect.Snapshot
 
 	// Live reports whether Snapshot is from the running process.
@@ -68,10 +68,10 @@ type Build struct {
 	Phase   BuildPhase
 	Started time.Time     // start of the current or last build
 	Took    time.Duration // duration of the last finished build
-	Files   []string      // the changed files that triggered the build; none for the first
+	Files   []string      // changed files that triggered the build; empty for the first build
 	Errors  []BuildError  // errors of the last build, if it failed
 
-	// Warnings are about the sources that were built last: see [Session.WarnAboutBuild].
+	// Warnings are warnings about the sources of the last build: see [Session.WarnAboutBuild].
 	Warnings []string
 
 	// History are the last 50 reloads, newest first.
@@ -92,7 +92,7 @@ const (
 // Reload is a rebuild after a change of files, or a rebuild or restart on demand.
 type Reload struct {
 	At    time.Time
-	Files []string      // the changed files; none for a rebuild or restart on demand
+	Files []string      // changed files; empty for a rebuild or restart on demand
 	Built bool          // false if the build failed
 	Build time.Duration // duration of the build
 	Ready time.Duration // time from the change until the new code handles objects; 0 until then
@@ -103,12 +103,12 @@ type Process struct {
 	Phase    ProcessPhase
 	PID      int       // 0 if none
 	Started  time.Time // start of the current or last process
-	Restarts int       // the number of crashes in a row
+	Restarts int       // number of consecutive crashes
 	Exit     string    // exit status of the last process, such as "exit status 1"; empty if none has ended
-	Error    string    // the last lines on its standard error, if it crashed
+	Error    string    // last lines on standard error of a crashed process
 
-	Panic     *Panic    // nil if it did not end with a panic
-	RestartAt time.Time // the next start after a crash; zero if there is none
+	Panic     *Panic    // panic of the last process; nil if it did not panic
+	RestartAt time.Time // time of the next start after a crash; zero if no start is scheduled
 }
 
 // ProcessPhase is the phase of the operator's process.
@@ -146,8 +146,8 @@ type Cluster struct {
 	Done, Total int
 	Message     string        // the current step
 	Elapsed     time.Duration // elapsed time of the phase, if known
-	Remaining   time.Duration // the estimated time until the end of ClusterBuilding; 0 if unknown
-	Error       string        // the reason of ClusterFailed or ClusterGone
+	Remaining   time.Duration // estimated time until the end of [ClusterBuilding]; 0 if unknown
+	Error       string        // reason of [ClusterFailed] or [ClusterGone]
 
 	// Ended is closed when the cluster's process has exited; it can be opened again with
 	// the same data. It is nil if the end of the cluster cannot be observed.
@@ -163,6 +163,6 @@ const (
 	ClusterBuilding ClusterPhase = "building" // the control plane is being compiled
 	ClusterStarting ClusterPhase = "starting"
 	ClusterReady    ClusterPhase = "ready"
-	ClusterGone     ClusterPhase = "gone" // it was ready, but does not answer
+	ClusterGone     ClusterPhase = "gone" // the cluster was ready, but does not respond
 	ClusterFailed   ClusterPhase = "failed"
 )

@@ -7,8 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// maxLog is the number of log lines that are kept. At twice as many, the older half is
-// dropped.
+// maxLog is the number of log lines that are kept. At twice this number, the older half is dropped.
 const maxLog = 5000
 
 // store holds the State of a session. It may be used by several goroutines. The immutable

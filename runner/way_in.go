@@ -10,27 +10,28 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// WayIn is how the API server of the cluster reaches the admission handlers of operators. It stays open while
-// operators come and go. Its methods are not called concurrently.
+// WayIn is a tunnel from the API server of the cluster to the admission handlers of operators. It stays open between two
+// operators. Its methods are not called concurrently.
 type WayIn interface {
-	// Open opens the way into this machine from the cluster. It is called when an operator needs it; if
-	// the cluster was opened anew since the last call, the way may have to be another one.
+	// Open opens the tunnel. It is called when an operator needs the tunnel, and again if the cluster was opened again since
+	// the last call, because the tunnel may have to change.
 	Open(ctx context.Context, cluster Cluster) (Webhooks, error)
 
-	// Args returns the flags of an operator that receives reviews at the Unix socket. The way is open.
+	// Args returns the flags of an operator that receives reviews at the Unix socket. The tunnel must be open.
 	Args(socket string) []string
 
-	// Pass passes reviews on to the operator that listens at the socket, or soon will.
+	// Pass passes reviews on to the operator that listens at the socket or will listen soon.
 	Pass(socket string)
 
-	// Hold makes reviews wait for the next operator. It may be called while no way is open.
+	// Hold makes reviews wait for the next operator. It may be called while the tunnel is closed.
 	Hold()
 
-	// Refuse answers reviews with an error instead, until the next Pass or Hold: no operator is expected soon.
+	// Refuse answers reviews with an error until the next Pass or Hold, because no operator is expected soon.
 	Refuse()
 
-	// Changes receives the state of the open way when it is lost, and when it is there again. It is being opened again
-	// meanwhile, and the operator hears of a new address by the flags that it has. Only the newest state is kept.
+	// Changes receives the state of the open tunnel when its connection is lost and when it is restored. The WayIn reopens
+	// the tunnel in between, and passes a new address to the operator by the file in its flags. Only the newest state is
+	// kept.
 	Changes() <-chan Webhooks
 }
 
@@ -38,8 +39,8 @@ type WayIn interface {
 type Webhooks struct {
 	Phase   WebhooksPhase
 	Way     string // "direct", "ngrok"
-	Why     string // it was chosen
-	Address string // address that the API server reaches, without secrets
+	Why     string // reason for choosing this kind of tunnel
+	Address string // address to which the API server connects, without secrets
 	Error   string // reason why there is no tunnel, or why it is lost
 }
 
@@ -48,10 +49,10 @@ type WebhooksPhase string
 
 // The phases of the tunnel.
 const (
-	WebhooksNone    WebhooksPhase = "none" // no operator needs it
+	WebhooksNone    WebhooksPhase = "none" // no operator needs a tunnel
 	WebhooksOpening WebhooksPhase = "opening"
 	WebhooksOpen    WebhooksPhase = "open"
-	WebhooksLost    WebhooksPhase = "lost" // it is being opened again
+	WebhooksLost    WebhooksPhase = "lost" // the connection is lost, and the tunnel is being reopened
 	WebhooksFailed  WebhooksPhase = "failed"
 )
 
@@ -59,11 +60,11 @@ const (
 	// wayInEnv announces to an operator that it can request a tunnel.
 	wayInEnv = "KOPF_WAY_IN=1"
 
-	// wantsWayIn is the note of an operator that asks for one.
+	// wantsWayIn is the note of an operator that requests a tunnel.
 	wantsWayIn = "wants a way in"
 )
 
-// askedForWayIn reports whether the operator has ended to get a tunnel.
+// askedForWayIn reports whether the operator ended to request a tunnel.
 func askedForWayIn(note string) (bool, error) {
 	state, err := os.ReadFile(note)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +93,7 @@ type wayInResult struct {
 func (l *loop) openWayIn() {
 	cluster := l.cluster
 	if cluster == nil {
-		return // the next operator asks again
+		return // the next operator requests the tunnel again
 	}
 	l.wayIn = WebhooksOpening
 	l.store.update(func(s *State) { s.Webhooks = Webhooks{Phase: WebhooksOpening} })
@@ -104,7 +105,7 @@ func (l *loop) openWayIn() {
 
 func (l *loop) handleWayIn(r wayInResult) {
 	if r.cluster != l.cluster {
-		l.wayIn = WebhooksNone // the cluster has ended meanwhile
+		l.wayIn = WebhooksNone // the cluster ended while the tunnel was being opened
 		return
 	}
 	if r.err != nil {
@@ -131,7 +132,7 @@ func (l *loop) forgetWayIn() {
 	}
 }
 
-// wayChanges returns the channel of changes of the open tunnel. It has none before: they are kept until then.
+// wayChanges returns the channel of the tunnel's changes; nil until the tunnel is open. Earlier changes stay in the channel.
 func (l *loop) wayChanges() <-chan Webhooks {
 	if l.wayIn != WebhooksOpen {
 		return nil
@@ -153,7 +154,7 @@ func (l *loop) handleWayChange(w Webhooks) {
 	}
 }
 
-// describeWayChange returns the line for people about a change, or an empty text if it is none for them.
+// describeWayChange returns the log line about a change; empty if people need not know about the change.
 func describeWayChange(former, now Webhooks) string {
 	switch {
 	case now.Phase == WebhooksLost && (former.Phase != WebhooksLost || former.Error != now.Error):
@@ -164,7 +165,7 @@ func describeWayChange(former, now Webhooks) string {
 	return ""
 }
 
-// loseWayIn forgets a tunnel that has ended with its cluster.
+// loseWayIn forgets a tunnel that ended with its cluster.
 func (l *loop) loseWayIn() {
 	if l.opts.WayIn == nil || l.wayIn == WebhooksOpening {
 		return

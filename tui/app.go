@@ -27,7 +27,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// app is the whole screen. Only it knows the terminal, which page is shown, which dialog is
+// app is the whole screen. Only the app knows the terminal, which page is shown, which dialog is
 // open, and where keys go.
 type app struct {
 	ctx    context.Context
@@ -83,8 +83,8 @@ type page interface {
 	// PageRows returns the number of rows to scroll by a page.
 	PageRows() int
 
-	// Click selects the row at a place. It reports whether the row was selected already, so that a second click opens
-	// it.
+	// Click selects the row at a place. It returns true if the row was already selected, so that a second click opens the
+	// row.
 	Click(x, y int) (again bool)
 
 	// Filter returns the filter of the page, or nil if it has none.

@@ -17,7 +17,7 @@ type (
 	templatesMsg struct {
 		from      parts.CreateObject
 		templates []runner.Template
-		err       error // errors of unreadable manifests; the readable ones are present
+		err       error // errors of unreadable manifests; templates has the readable manifests
 	}
 
 	// newObject opens a new object in the user's editor.
@@ -76,7 +76,7 @@ func (a *app) relative(file string) string {
 	return file
 }
 
-// beginNew makes the draft of a new object. The editor opens when it is there.
+// beginNew requests the draft of a new object. The editor opens when the draft arrives.
 func (a *app) beginNew(m newObject) tea.Cmd {
 	return a.draft(func(ctx context.Context, objects runner.Objects) (*runner.Draft, error) {
 		return objects.New(ctx, m.template)

@@ -31,7 +31,7 @@ type objectEdit struct {
 }
 
 type (
-	// draftMsg brings the draft of an edit, in its file.
+	// draftMsg delivers the draft of an edit. The draft is already in the file.
 	draftMsg struct {
 		edit *objectEdit
 		err  error
@@ -58,7 +58,7 @@ type (
 	}
 )
 
-// beginEdit reads the object. The editor opens when it is there.
+// beginEdit requests the object. The editor opens when the object arrives.
 func (a *app) beginEdit(ref inspect.Ref, sample bool) tea.Cmd {
 	hidden := a.screen.State.Hidden()
 	return a.draft(func(ctx context.Context, objects runner.Objects) (*runner.Draft, error) {
@@ -172,7 +172,7 @@ func (a *app) saveEdit(msg editedMsg) tea.Cmd {
 	}
 }
 
-// endEdit shows the result. If it was not accepted, the user may continue with the same text.
+// endEdit shows the result of a save. If the text was rejected, the user may continue with the same text.
 func (a *app) endEdit(msg savedMsg) {
 	name := msg.edit.draft.Object.Name
 	if msg.err != nil {

@@ -11,7 +11,7 @@ type environment struct {
 	editor string // the user's; empty if none is set
 }
 
-// editorVariables name the user's editor, the first that is set. The first one is kubectl's.
+// editorVariables are the variables that can have the user's editor, by precedence. The first is a variable of kubectl.
 var editorVariables = []string{"KUBE_EDITOR", "VISUAL", "EDITOR"}
 
 // withEditor adds vi to the environment of users who have not set an editor, as kubectl does, if it is installed.
@@ -40,8 +40,8 @@ func newEnvironment(variables []string) environment {
 		}
 		return ""
 	}
-	// The order of precedence follows POSIX. Without any, as on systems that have no such variables, UTF-8 is
-	// assumed.
+	// The order of precedence follows POSIX. If no variable is set, the locale is assumed to be UTF-8, because some systems
+	// have no such variables.
 	locale := strings.ToUpper(first("LC_ALL", "LC_CTYPE", "LANG"))
 	return environment{
 		utf8:   locale == "" || strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8"),

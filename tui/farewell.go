@@ -16,7 +16,7 @@ func (a *app) farewell() []string {
 	return lines
 }
 
-// finalizers lists the objects that cannot be deleted while no operator runs, and says how to change that.
+// finalizers lists the objects that cannot be deleted while no operator runs, and the command that removes their finalizers.
 func (a *app) finalizers() []string {
 	const limit = 3
 	var names []string

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/explain"
 )
 
-// feedInterval is the shortest time between two updates of the screen. It bounds the cost
+// feedInterval is the minimum time between two updates of the screen. It limits the cost
 // of drawing, whatever happens in the cluster.
 const feedInterval = time.Second / 15
 

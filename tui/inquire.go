@@ -19,7 +19,7 @@ type inquirer interface {
 	Inquire() parts.Inquiry
 }
 
-// answerMsg takes over the answer to an inquiry.
+// answerMsg delivers the response to an inquiry.
 type answerMsg struct{ take func() }
 
 // inquire sends the page's inquiry to the operator.

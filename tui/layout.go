@@ -38,7 +38,7 @@ func readLayout(file string) (l layout, err error) {
 	return l, nil
 }
 
-// write keeps the layout for the next session. Of two sessions that end, the last one counts.
+// write stores the layout for the next session. If two sessions end, the layout of the last session is kept.
 func (l layout) write(file string) error {
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// wheelRows is how far one notch of the wheel moves.
+// wheelRows is the number of rows that one step of the mouse wheel scrolls.
 const wheelRows = 3
 
 func (a *app) wheel(button tea.MouseButton) {
@@ -21,7 +21,7 @@ func (a *app) wheel(button tea.MouseButton) {
 	}
 }
 
-// click selects the thing at a place, or opens it if it was selected already.
+// click selects the row, tab or choice at a place. If it is already selected, click opens it.
 func (a *app) click(x, y int) tea.Cmd {
 	if a.dialog != nil {
 		a.dialog = nil

@@ -36,14 +36,14 @@ func (a *app) change(c parts.Change) tea.Cmd {
 	}
 }
 
-// ownedMsg brings the objects that are deleted with another one.
+// ownedMsg delivers the objects that Kubernetes deletes together with an object.
 type ownedMsg struct {
 	question *parts.Question
 	names    []string
 	err      error
 }
 
-// confirmDelete asks whether to delete an object, and looks for what else is deleted then.
+// confirmDelete asks whether to delete an object, and requests the objects that Kubernetes would delete with it.
 func (a *app) confirmDelete(m parts.ConfirmDelete) tea.Cmd {
 	q := parts.AskDelete(a.screen, m.Object)
 	a.dialog = q

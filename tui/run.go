@@ -27,7 +27,7 @@ type Source interface {
 	// Do performs an intent. The error is shown to the user.
 	Do(ctx context.Context, intent runner.Intent) error
 
-	// Objects returns what reads and changes objects of the cluster itself; nil if there is no connection.
+	// Objects returns the access to single objects of the cluster; nil without a connection.
 	Objects() runner.Objects
 
 	parts.Operator
@@ -43,7 +43,7 @@ type Options struct {
 	// operator's finalizer are then listed before quitting, because no operator will release them.
 	ClusterStays bool
 
-	// Stays returns the other things that continue to run: a sentence a line, each with the command that ends it. It
+	// Stays returns the other programs that continue to run: one sentence per line, with the command that ends the program. It
 	// is called when the user wants to quit. May be nil.
 	Stays func(*runner.State) []string
 

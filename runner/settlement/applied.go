@@ -31,23 +31,23 @@ func (a Applied) String() string {
 	return strings.TrimSpace(resource + " " + name + " " + a.Change)
 }
 
-// Application is the result of the last application of manifests. The zero value is none.
+// Application is the result of the last application of manifests. The zero value means that none were applied.
 type Application struct {
 	At      time.Time
 	Objects []Applied
-	Refused []string // the errors of refused objects and manifests, each in full
+	Refused []string // complete errors of rejected objects and manifests
 
 	// Waiting are the kinds of the objects that are not applied yet, as "Kind.group", because the operator reviews them
 	// and is not ready.
 	Waiting []string
 }
 
-// And returns the result of an application and of the next one, of another part of the same manifests.
+// And returns the joint result of this application and the application of the next part of the same manifests.
 func (a Application) And(next Application) Application {
 	next.Objects = slices.Concat(a.Objects, next.Objects)
 	refused := slices.Clone(a.Refused)
 	for _, r := range next.Refused {
-		if !slices.Contains(refused, r) { // an invalid manifest refuses each part
+		if !slices.Contains(refused, r) { // the error of an invalid manifest occurs in each part
 			refused = append(refused, r)
 		}
 	}

@@ -17,7 +17,7 @@ type objectOutcome struct {
 	name     string // "evc/default/web-data"
 	failed   string // the reason of the failure; empty if there is none
 	pending  string // the reason to wait; empty if there is none
-	skipped  string // the reason for which no handler matches; empty if one does
+	skipped  string // reason why no handler matches; empty if a handler matches
 	handlers []handlerOutcome
 }
 
@@ -32,7 +32,7 @@ type handlerOutcome struct {
 // isHandled reports whether any handler matches the object.
 func (o objectOutcome) isHandled() bool { return o.skipped == "" }
 
-// outcomeOf returns the outcome of the handlers that were called for an object, or are going to be.
+// outcomeOf returns the outcomes of the handlers that were called for an object or will be called.
 func outcomeOf(o *inspect.Object, name string) objectOutcome {
 	outcome := objectOutcome{name: name}
 	if o.State == inspect.StateIgnored {
@@ -69,8 +69,8 @@ func withError(what string, err *inspect.HandlerError) string {
 	return what + ": " + err.Message
 }
 
-// Summary says how many objects, handlers and webhooks there are: "settled: 3 objects; 2 handlers succeeded". It is
-// empty while nothing is known about them.
+// Summary returns the numbers of objects, handlers and webhooks, such as "settled: 3 objects; 2 handlers succeeded". It is
+// empty before the first check.
 func (s Settlement) Summary() string {
 	if len(s.outcomes) == 0 && len(s.Pending) > 0 {
 		return ""

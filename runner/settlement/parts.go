@@ -8,25 +8,26 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Part is a part of the manifests of a run or a session. They are applied in parts: no object escapes the operator's
-// webhooks, and the operator finds its secrets and configuration at the start.
+// Part is a part of the manifests of a run or a session. Manifests are applied in parts: secrets and configuration before the
+// operator starts, and reviewed objects when the webhooks are installed.
 type Part struct {
 	Stage Stage
 
-	// Reviewed are the kinds that [StageReviewed] has, and [StageUnreviewed] lacks, as "Kind.group".
+	// Reviewed are the kinds with admission handlers, as "Kind.group". [StageReviewed] applies them, and [StageUnreviewed]
+	// all other kinds.
 	Reviewed []string
 }
 
-// Stage says when a part of the manifests is applied.
+// Stage is the time when a part of the manifests is applied.
 type Stage string
 
 // The stages, in their order.
 const (
 	StageAll        Stage = ""           // all manifests at once, on demand
-	StageSetup      Stage = "setup"      // definitions, namespaces, permissions and peering objects: with the cluster
-	StageUnreviewed Stage = "unreviewed" // the rest, but not the kinds that the operator reviews: before its start
-	StageReviewed   Stage = "reviewed"   // the kinds that it reviews: when it is ready
-	StageNone       Stage = "none"       // nothing is left
+	StageSetup      Stage = "setup"      // CRDs, namespaces, permissions and peering objects, when the cluster is open
+	StageUnreviewed Stage = "unreviewed" // other kinds without admission handlers, before the operator starts
+	StageReviewed   Stage = "reviewed"   // kinds with admission handlers, when the operator is ready
+	StageNone       Stage = "none"       // all parts are applied
 )
 
 // ReadyLimit is the longest time from the start of an operator until its webhooks are installed.
@@ -58,7 +59,7 @@ func Readiness(snapshot *inspect.Snapshot) Settlement {
 	return s
 }
 
-// notStarted returns why an operator has not started, with the startup handlers that it calls again.
+// notStarted returns the reason why an operator has not started, with the startup handlers that it retries.
 func notStarted(snapshot *inspect.Snapshot) string {
 	what := notSeen(snapshot)
 	for i := range snapshot.Handlers {

@@ -46,8 +46,8 @@ func CheckReport(path string) error {
 	return nil
 }
 
-// RemoveReport removes the report of an earlier run, if there is one. It returns a [*ReportError] if a new one
-// cannot be written.
+// RemoveReport removes the report of an earlier run, if there is one. It returns a [*ReportError] if a new report cannot be
+// written.
 func RemoveReport(path string) error {
 	if err := CheckReport(path); err != nil {
 		return err
@@ -58,11 +58,11 @@ func RemoveReport(path string) error {
 	return nil
 }
 
-// createBeside creates a file in the folder of the report, which becomes the report when it is complete.
+// createBeside creates a file in the folder of the report. When the file is complete, it replaces the report.
 func createBeside(path string) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
-		// The path of the temporary file would only confuse.
+		// The error omits the path of the temporary file, which the user does not know.
 		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err
 		}
@@ -71,7 +71,7 @@ func createBeside(path string) (*os.File, error) {
 	return file, nil
 }
 
-// The JUnit format, as far as continuous integration reads it.
+// The part of the JUnit format that continuous integration reads.
 type (
 	// JUnitSuites is a report.
 	JUnitSuites struct {
@@ -134,7 +134,7 @@ func (s Settlement) JUnit(began time.Time, took time.Duration, name string) JUni
 			handlers++
 			add(c)
 		}
-		// The object itself has a case for a state that no handler explains.
+		// If no handler explains the state of the object, the object itself has a case.
 		c := junitCase{Class: o.name, Name: "object", Time: seconds(0)}
 		switch {
 		case bad:
@@ -160,7 +160,7 @@ func newFailure(text string) *junitFailure {
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// WriteReport writes the report at once: readers see the previous file, or the whole new one.
+// WriteReport writes the report atomically: readers see either the previous or the complete new report.
 func WriteReport(path string, report JUnitSuites) (err error) {
 	file, err := createBeside(path)
 	if err != nil {

@@ -19,11 +19,11 @@ type Settling struct {
 	Wanted []Applied
 
 	mu       sync.Mutex
-	retrying bool // failures of the past are about to be called again
+	retrying bool // handlers that failed in earlier processes are about to be retried
 	seen     map[inspect.Ref]*inspect.Object
 }
 
-// NewSettling checks the applied objects or, without any, all objects of the operator.
+// NewSettling returns a Settling for the applied objects. If no objects were applied, it checks all objects of the operator.
 func NewSettling(applied []Applied) *Settling {
 	return &Settling{Wanted: applied, seen: make(map[inspect.Ref]*inspect.Object)}
 }
@@ -38,7 +38,7 @@ type Settlement struct {
 	retrying bool            // see Settling.retrying
 }
 
-// Known is the check of a settlement that is known already.
+// Known returns a check with a fixed result.
 func (s Settlement) Known() Settlement { return s }
 
 // Done reports whether nothing is pending.
@@ -85,8 +85,8 @@ func (e *SettleError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Note remembers the wanted objects of a snapshot, and whether failures of the past are about to be called again. It
-// costs little, in contrast to Check: without applied objects, it does not look at any.
+// Note records the wanted objects of a snapshot, and whether earlier failures are about to be retried. Unlike Check, it is
+// cheap: without applied objects, it examines no objects.
 func (s *Settling) Note(snapshot *inspect.Snapshot, retrying bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +96,8 @@ func (s *Settling) Note(snapshot *inspect.Snapshot, retrying bool) {
 	}
 }
 
-// Check looks up the wanted objects in the snapshot. If all that was applied are objects of
-// Kubernetes' own that no handler matches, such as definitions, it checks the operator's objects.
+// Check examines the wanted objects in the snapshot. If all applied objects are built-in objects that no handler matches,
+// such as CRDs, it examines all objects of the operator.
 func (s *Settling) Check(snapshot *inspect.Snapshot, now time.Time) Settlement {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *Settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 	for _, o := range snapshot.Objects {
 		s.addObject(o, Applied{Ref: o.Ref}, snapshot, now)
 	}
-	starting := snapshot.Operator.State == inspect.OperatorStarting // it has not listed the objects yet
+	starting := snapshot.Operator.State == inspect.OperatorStarting // the operator has not listed its objects yet
 	switch {
 	case len(s.Pending) > 0:
 	case starting || !snapshot.Operator.Settled:
@@ -173,8 +173,8 @@ func (s *Settlement) addAll(snapshot *inspect.Snapshot, now time.Time) {
 	}
 }
 
-// addUnserved adds an object whose resource no handler matches. What comes with a cluster, such as a
-// definition or a secret, is often applied only because others need it.
+// addUnserved adds an object whose resource no handler matches. Built-in objects without handlers, such as a CRD or a secret,
+// are often applied only because other objects need them.
 func (s *Settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
 	name := objectName(shortOf(want.Ref), want.Ref)
 	s.outcomes = append(s.outcomes, objectOutcome{name: name, skipped: "no handler matches this resource"})
@@ -186,12 +186,12 @@ func (s *Settlement) addUnserved(want Applied, snapshot *inspect.Snapshot) {
 	s.Failed = append(s.Failed, Unsettled{Object: name, What: what})
 }
 
-// addDeleted adds an object that was deleted after it was seen: it is settled.
+// addDeleted adds an object that was deleted after it was seen. It counts as settled.
 func (s *Settlement) addDeleted(o *inspect.Object) {
 	s.outcomes = append(s.outcomes, outcomeOf(o, objectName(cmp.Or(o.Short, shortOf(o.Ref)), o.Ref)))
 }
 
-// withoutResource names the selectors that may be misspelt, to follow a sentence.
+// withoutResource returns a clause with the selectors that may be misspelt, to append to a sentence.
 func withoutResource(snapshot *inspect.Snapshot) string {
 	if len(snapshot.Unserved) == 0 {
 		return ""
@@ -203,7 +203,7 @@ func withoutResource(snapshot *inspect.Snapshot) string {
 	return "; the cluster does not serve " + strings.Join(selectors, ", ") + ": check the names"
 }
 
-// isSetup reports whether objects of a resource are only applied so that others can be, or for the operator itself.
+// isSetup reports whether objects of a resource are only applied as a prerequisite of other objects or of the operator.
 func isSetup(key string) bool {
 	switch groupOf(key) {
 	case "customresourcedefinitions.apiextensions.k8s.io", "namespaces.",
@@ -260,7 +260,7 @@ func (s *Settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 		s.Failed = append(s.Failed, handlersOf(o, name, now)...)
 		return
 	case inspect.StatePaused:
-		if want.Version != "" { // an applied object is meant to be handled
+		if want.Version != "" { // the user applied the object, so a handler should match it
 			s.Pending = append(s.Pending, Unsettled{Object: name, What: "is paused by its annotation kopf.dev/paused"})
 		}
 		return
@@ -281,8 +281,9 @@ func (s *Settlement) addObject(o *inspect.Object, want Applied, snapshot *inspec
 	s.Pending = append(s.Pending, handlersOf(o, name, now)...)
 }
 
-// FailedBefore reports whether all failures of an object are of a process before the operator that started at a time.
-// The attempts alone are not enough: a change that does not call the failed handlers again leaves none of them.
+// FailedBefore reports whether all failures of an object happened in a process before the operator that started at the given
+// time. The attempts are not enough to decide this, because after a change that does not retry the failed handlers, no
+// attempts are left.
 func FailedBefore(o *inspect.Object, started time.Time) bool {
 	return !slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool {
 		return h.State == inspect.PhaseFailed && (len(h.Attempts) > 0 || !h.Started.Before(started))
@@ -290,7 +291,7 @@ func FailedBefore(o *inspect.Object, started time.Time) bool {
 }
 
 // olderThan reports whether resourceVersion a is older than b. Kubernetes defines them as
-// decimal numbers without leading zeros; other texts cannot be compared.
+// decimal numbers without leading zeros; other versions cannot be compared.
 func olderThan(a, b string) bool {
 	if b == "" || !isNumber(a) || !isNumber(b) {
 		return false
@@ -350,8 +351,8 @@ func objectName(short string, r inspect.Ref) string {
 	return short + "/" + r.Namespace + "/" + r.Name
 }
 
-// Await reads checks, and calls them, until nothing is pending, or until the timeout, if any. It returns the
-// last settlement.
+// Await receives and calls checks until a settlement has nothing pending, or until the timeout. A timeout of 0 means no
+// limit. It returns the last settlement.
 func Await(ctx context.Context, timeout time.Duration, checks <-chan func() Settlement) (Settlement, error) {
 	var late <-chan time.Time
 	if timeout > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// addReviewed adds an object of a resource that has only admission handlers. Nothing is left to be done for
-// an object that the cluster has accepted.
+// addReviewed adds an object of a resource that has only admission handlers. The object counts as settled, because the API
+// server already accepted it.
 func (s *Settlement) addReviewed(want Applied) {
 	s.outcomes = append(s.outcomes, objectOutcome{name: objectName(shortOf(want.Ref), want.Ref)})
 }
@@ -39,7 +39,7 @@ func (s *Settlement) addWebhooks(snapshot *inspect.Snapshot) {
 	}
 }
 
-// isReviewed reports whether the object's resource has admission handlers, and no others.
+// isReviewed reports whether the object's resource has only admission handlers.
 func isReviewed(want Applied, snapshot *inspect.Snapshot) bool {
 	group := groupOf(want.Resource)
 	return isDiscovered(snapshot) && !isWatched(group, snapshot) &&

@@ -120,7 +120,7 @@ func number(value any, otherwise int64) int64 {
 	return int64(min(max(n, -maxNumber), maxNumber))
 }
 
-// moment converts a time; the zero time if there is none.
+// moment parses a time. It returns the zero time if the value is not a valid time.
 func moment(value any) time.Time {
 	text, _ := value.(string)
 	t, err := object.ParseTime(text)

@@ -15,7 +15,7 @@ type ClientConfig struct {
 	// URL has the scheme "https", and no user, query or fragment.
 	URL string
 
-	// Service is in the cluster.
+	// Service is the Kubernetes Service through which the API server reaches the server.
 	Service *Service
 
 	// CABundle has the certificates of the authorities that the API server trusts, in PEM. If it is empty, the API server

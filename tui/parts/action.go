@@ -11,15 +11,16 @@ import (
 // Action is the action of a key. The keyboard, the help line, the palette and the key sheet all read the same
 // actions.
 type Action struct {
-	Binding key.Binding // its help is the text in the help line; empty is not shown there
+	Binding key.Binding // key of the action; if its help text is empty, the help line omits the action
 	Name    string      // name in the palette and on the key sheet
 	Column  Column
 
-	// Unavailable is why the action is not possible now; empty if it is. Unavailable
+	// Unavailable is the reason why the action is not possible now; empty if it is possible. Unavailable
 	// actions are shown with the reason rather than hidden.
 	Unavailable string
 
-	// Everywhere makes the palette offer the action on the other pages too. It opens its page first, unless InPlace is set.
+	// Everywhere makes the palette offer the action on other pages, too. Performing the action there opens the action's page
+	// first, unless InPlace is set.
 	Everywhere, InPlace bool
 
 	// Do performs the action on its page. It returns a message for the app, or nil.

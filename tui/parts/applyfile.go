@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// applyPrefix begins the command of the palette that applies one file: "apply config/crd.yaml".
+// applyPrefix is the start of the palette's command that applies one file, such as "apply config/crd.yaml".
 const applyPrefix = "apply "
 
 // ApplyFile returns the action that asks which file is to be applied.

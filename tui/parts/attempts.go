@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// DrawAttempts draws the whole error of a handler on an object, its attempts on a time axis, and in the space that is
-// left a line for each of the latest ones.
+// DrawAttempts draws the whole error of a handler on an object, and its attempts on a time axis. In the remaining space, it
+// draws a line for each of the latest attempts.
 func DrawAttempts(s *Screen, b *render.Block, o *inspect.Object, h *inspect.HandlerState) {
 	b.Rule(h.ID, s.State.SourceOf(h.ID))
 	word := explain.HandlerWordOf(h)

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// Chooser asks for one of several things.
+// Chooser is a dialog to choose one of several items.
 type Chooser struct {
 	Title   string
 	Notice  string // a line beneath the choices, such as an error; may be empty
@@ -17,7 +17,7 @@ type Chooser struct {
 	list render.List
 }
 
-// Choice is one of them.
+// Choice is an item of a [Chooser].
 type Choice struct {
 	Name, Detail string
 	Then         tea.Msg // message for the app

@@ -31,7 +31,7 @@ func BecauseCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.C
 	case h.Error != nil && h.State != inspect.PhaseDone:
 		return render.Cell{Tone: explain.HandlerWordOf(h).Tone, Text: explain.ErrorText(h.Error)}
 	case h.State == inspect.PhaseDone || h.State == inspect.PhaseRetrying:
-		return render.Cell{} // the other columns say it
+		return render.Cell{} // other columns already contain the reason
 	}
 	return render.Cell{Tone: explain.Dim, Text: Note(s, o, h)}
 }

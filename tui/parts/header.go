@@ -10,7 +10,7 @@ import (
 
 // chip is one of the states at the right of the header.
 type chip struct {
-	page   PageKey // page that it opens; empty if none
+	page   PageKey // page that the chip opens; empty if it opens none
 	word   explain.Word
 	detail string
 }

@@ -14,8 +14,8 @@ var alwaysPossible = []key.Binding{Key(":", "commands"), Key("?", "keys"), Key("
 // WhileTyping are the keys of a filter.
 var WhileTyping = []key.Binding{Key("enter", "keep"), Key("esc", "clear")}
 
-// DrawHelp draws the last line: the keys of the page. Unavailable ones are in parentheses, so that
-// nothing moves when they become available.
+// DrawHelp draws the last line: the keys of the page. Keys of unavailable actions are in parentheses, so that the line does
+// not change when they become available.
 func DrawHelp(s *Screen, b *render.Block, actions []Action) {
 	y := b.H - 1
 	h := newHelp(s)

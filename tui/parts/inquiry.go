@@ -8,13 +8,13 @@ import (
 
 // Operator answers inquiries about data that is too large or too frequent to be a part of the state.
 type Operator interface {
-	// Index returns a page of an index: at most limit entries after offset, of those that match the search.
+	// Index returns a page of an index: at most limit entries that match the search, after offset matching entries.
 	Index(ctx context.Context, id, search string, offset, limit int) (*inspect.IndexPage, error)
 
 	// Requests returns the operator's own requests to the API server.
 	Requests(ctx context.Context) (*inspect.Requests, error)
 }
 
-// Inquiry asks the operator in the background. It returns the function that takes over the answer, which the app
+// Inquiry sends a request to the operator in the background. It returns the function that handles the response, which the app
 // calls.
 type Inquiry func(context.Context, Operator) (take func())

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// putLogLine puts one line of the log, and cuts what does not fit.
+// putLogLine puts one line of the log on a line of the screen, and cuts it to the width.
 func putLogLine(s *Screen, l *render.Line, line *inspect.LogLine, ofObject bool) *render.Line {
 	putLogHead(s, l, line, ofObject)
 	message, _ := explain.CutStack(line.Message)

@@ -18,7 +18,7 @@ type LogPane struct {
 
 	screen *Screen
 	object *inspect.Ref // object of the log; nil for the whole log
-	level  int          // the lowest one shown
+	level  int          // lowest shown level
 
 	lines   []*inspect.LogLine // matching lines
 	held    bool
@@ -122,7 +122,7 @@ func (p *LogPane) Follow(on bool) {
 // Level returns the lowest level that is shown, as an index into [explain.LogLevels].
 func (p *LogPane) Level() int { return p.level }
 
-// NextLevel shows less of the log, and after the highest level all of it.
+// NextLevel raises the lowest shown level. After the highest level, it shows all lines.
 func (p *LogPane) NextLevel() {
 	p.level = (p.level + 1) % len(explain.LogLevels)
 	p.Refresh()
@@ -180,7 +180,7 @@ func (p *LogPane) drawWrapped(b *render.Block, lines []*inspect.LogLine) {
 	}
 }
 
-// wrapped returns a line of the log with the rest of its message, and the stack, beneath.
+// wrapped returns the lines of a wrapped log line: the whole message, then the stack.
 func (p *LogPane) wrapped(width int, line *inspect.LogLine) []string {
 	head := p.screen.Line(width)
 	start := putLogHead(p.screen, head, line, p.object != nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// The messages are what actions and dialogs ask the app to do.
+// The messages are requests of actions and dialogs to the app.
 type (
 	// OpenObject opens the page of an object.
 	OpenObject struct {
@@ -74,12 +74,13 @@ type (
 	Perform struct{ Action *Action }
 )
 
-// Dialog lies above everything, and gets all keys while it is open. Actions are those that are possible without it.
+// Dialog is drawn above the page, and receives all keys while it is open. The argument actions has the actions that are
+// possible without the dialog.
 type Dialog interface {
 	Update(msg tea.Msg, actions []Action) tea.Msg
 	View(s *Screen, actions []Action) string
 
-	// Keys returns the keys of the dialog, for the help line: those of the page have no effect meanwhile.
+	// Keys returns the keys of the dialog, for the help line. The keys of the page have no effect while the dialog is open.
 	Keys() []key.Binding
 }
 

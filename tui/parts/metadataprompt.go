@@ -33,7 +33,7 @@ func NewMetadataPrompt(ref inspect.Ref) *MetadataPrompt {
 // toggleKind switches between labels and annotations.
 var toggleKind = key.NewBinding(key.WithKeys("tab", "shift+tab"))
 
-// Update answers a key, or takes a pasted text.
+// Update handles a key or a pasted text.
 func (d *MetadataPrompt) Update(msg tea.Msg, _ []Action) tea.Msg {
 	if press, ok := msg.(tea.KeyPressMsg); ok {
 		switch {

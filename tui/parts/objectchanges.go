@@ -33,7 +33,8 @@ func ObjectChanges(s *Screen, o *inspect.Object, gone bool) []Action {
 	}
 }
 
-// Create returns the action that creates an object: like another one, which may be nil, from a manifest or from a schema.
+// Create returns the action that creates an object: from a selected object, from a manifest or from a schema. The selected
+// object may be nil.
 func Create(s *Screen, like *inspect.Object, gone bool) Action {
 	if gone {
 		like = nil
@@ -126,7 +127,8 @@ func askStartOver(s *Screen, o *inspect.Object) *Question {
 	}
 }
 
-// ifTheyMatch names handlers whose filters decide whether they run, besides others that run anyway or alone.
+// ifTheyMatch returns a clause with the handlers whose filters decide whether they run. The clause follows the handlers that
+// run in any case, if there are some.
 func ifTheyMatch(s *Screen, may []string, besides bool) []string {
 	if len(may) == 0 {
 		return nil
@@ -156,7 +158,7 @@ func askFinalizer(s *Screen, o *inspect.Object) *Question {
 	}
 }
 
-// AskDelete returns the question before an object is deleted: what follows from it.
+// AskDelete returns the question before an object is deleted, with the consequences of the deletion.
 func AskDelete(s *Screen, o *inspect.Object) *Question {
 	ref := o.Ref
 	var text []string
@@ -195,7 +197,7 @@ const lookingForOwned = "Objects that it owns: looking for them …"
 // maxOwned is how many owned objects the question names.
 const maxOwned = 6
 
-// SetOwned completes the question with the owned objects, or with why they are not known.
+// SetOwned completes the question with the owned objects, or with the reason why they are unknown.
 func SetOwned(q *Question, owned []string, err error) {
 	text := q.Text[:len(q.Text)-1]
 	if len(owned) == 0 && err == nil {

@@ -55,7 +55,7 @@ func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 			break
 		}
 		if h.Parent != "" {
-			continue // its parent has the same error
+			continue // the parent of the sub-handler has the same error
 		}
 		space--
 		drawHandlerLine(s, b, o, h, w)

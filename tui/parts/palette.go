@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// Palette finds actions by their names. Unavailable ones come last, with the reason.
+// Palette finds actions by their names. Unavailable actions come last, with the reason.
 type Palette struct {
 	input textinput.Model
 	list  render.List
@@ -63,7 +63,7 @@ func (d *Palette) Keys() []key.Binding {
 	return []key.Binding{Key("↑ ↓", "choose"), Key("enter", "run"), Key("esc", "close")}
 }
 
-// Update answers a key, or takes a pasted text.
+// Update handles a key or a pasted text.
 func (d *Palette) Update(msg tea.Msg, actions []Action) tea.Msg {
 	found := d.found(actions)
 	before := d.input.Value()

@@ -9,7 +9,7 @@ import (
 type Query []term
 
 type term struct {
-	column int // index of the column; -1 is all of them
+	column int // index of the column; -1 for all columns
 	text   string
 }
 

@@ -15,7 +15,7 @@ type Screen struct {
 	Now    time.Time
 	Width  int
 	Height int
-	Editor bool // the user has named one
+	Editor bool // an environment variable has the user's editor
 	Clicks Clicks
 }
 

@@ -14,10 +14,10 @@ import (
 const timelineHeight = 3
 
 // timeline shows the attempts of a handler on an axis of time, so that the delays between them can be compared. It
-// ends with the next attempt, or with the last one if there is no other.
+// ends with the next attempt; if there is none, with the last attempt.
 type timeline struct {
 	attempts []inspect.Attempt
-	first    int // the number of the first one
+	first    int // number of the first shown attempt
 	running  bool
 	next     time.Time // time of the next attempt; zero if none is scheduled
 	held     string    // reason why the next attempt does not happen; empty if it does
@@ -29,7 +29,7 @@ func newTimeline(s *Screen, o *inspect.Object, h *inspect.HandlerState) *timelin
 	t := &timeline{held: s.State.HeldOf(o), attempts: h.Attempts, running: h.State == inspect.PhaseRunning, now: s.Now}
 	t.first = max(1, h.Attempt-len(h.Attempts)+1)
 	if t.running {
-		t.first = max(1, t.first-1) // the running one is not among them
+		t.first = max(1, t.first-1) // the list of attempts does not contain the running attempt
 	}
 	t.from = h.Attempts[0].At
 	last := h.Attempts[len(h.Attempts)-1]
@@ -121,7 +121,7 @@ func (t *timeline) drawTrack(s *Screen, b *render.Block) {
 	b.End(l)
 }
 
-// drawNumbers draws the numbers of the attempts beneath their glyphs, as far as they do not touch each other. The
+// drawNumbers draws the numbers of the attempts below their glyphs. It omits numbers that would touch another number. The
 // newest numbers take precedence, because users look for them.
 func (t *timeline) drawNumbers(b *render.Block) {
 	width := b.W - 2

@@ -7,9 +7,8 @@ type Column struct {
 	Grow  int // its share of the space that the others leave
 	Max   int // maximum width; 0 is no limit
 
-	// Fit is the width of the column's longest text. The column gets it before any other
-	// column gets more than its Width, and before columns with Drop are shown, but of that
-	// not more than 3/10 of the table.
+	// Fit is the width of the column's longest text. The column gets this width before any other column gets more than its
+	// Width. It also gets this width before columns with Drop are shown, but then at most 3/10 of the table's width.
 	Fit int
 
 	// Drop is the priority of dropping the column where there is not enough space: the

@@ -103,7 +103,7 @@ func (l *Line) Also(tone explain.Tone, s string) *Line {
 	return l.Put(explain.Faint, " · ").Put(tone, s)
 }
 
-// Styled puts a text that has styles of its own, as components of bubbles draw it. It puts
+// Styled puts a text that already has styles, such as the output of a component of bubbles. It puts
 // nothing if the text does not fit.
 func (l *Line) Styled(s string) *Line {
 	if n := ansi.StringWidth(s); n <= l.Rest() {
@@ -113,7 +113,7 @@ func (l *Line) Styled(s string) *Line {
 	return l
 }
 
-// Append puts the cells of another line, or nothing if they do not fit.
+// Append puts the cells of another line if they fit.
 func (l *Line) Append(other *Line) *Line {
 	if other.width <= l.Rest() {
 		l.buf = append(l.buf, other.buf...)

@@ -80,7 +80,7 @@ func (x *objects) gone(s *runner.State, round int) []entry {
 	return entries
 }
 
-// isResting reports whether the process that publishes an object has not handled it.
+// isResting reports whether the object is settled, and the current process of the operator did not have to handle it.
 func isResting(o *inspect.Object) bool {
 	return o.State == inspect.StateSettled && (o.Cause == nil || o.Cause.Done.IsZero())
 }

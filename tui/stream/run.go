@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // Run writes the current state, and then every change, until the context or the source
-// ends; it returns nil in both cases. An error is always that of the writer.
+// ends; it returns nil in both cases. An error is always an error of the writer.
 func Run(ctx context.Context, source Source, w io.Writer, opts Options) error {
 	changes := source.Changes()
 	p := newPrinter(w, opts)

@@ -22,14 +22,14 @@ type ApplyRequest struct {
 
 // ApplyAnswer is the response to a server-side apply.
 type ApplyAnswer struct {
-	Object   *object.Object // the applied object with managedFields; nil if there is an error
+	Object   *object.Object // applied object with managedFields; nil after an error
 	Created  bool           // the last attempt created the object
 	Repeated bool           // the server may have applied an earlier attempt, whose response was lost
 }
 
 // Apply creates or updates an object by a server-side apply. If other managers own some of the fields and the request is not
-// forced, [Conflicts] returns these fields. See also [IsOtherUID] and [IsRemovedVersion]. Repeated is set also in case of an
-// error.
+// forced, [Conflicts] returns these fields. See also [IsOtherUID] and [IsRemovedVersion]. If Apply returns an error, only
+// [ApplyAnswer].Repeated is set.
 func (c *Client) Apply(ctx context.Context, res *resources.Resource, a ApplyRequest) (ApplyAnswer, error) {
 	query := url.Values{"fieldManager": {a.Manager}}
 	if a.Force {

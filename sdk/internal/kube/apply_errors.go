@@ -63,8 +63,8 @@ func cutQuoted(s, prefix string) (text, rest string) {
 // deletion, and of a deletion whose object is replaced meanwhile.
 var uidConflicts = []string{": uid mismatch: ", ": the UID in the precondition (", ": Precondition failed: UID in precondition: "}
 
-// IsOtherUID reports whether the server refused a request since there is no object with the name and the uid of the request: it
-// has another uid, or does not exist.
+// IsOtherUID reports whether the server rejected a request because of its uid: the named object has another uid, or does not
+// exist.
 func IsOtherUID(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
@@ -86,10 +86,10 @@ func IsOtherUID(err error) bool {
 func IsRemovedVersion(err error) bool { return failedToApply(err, " invalid group/version: ") }
 
 // mistyped reports whether the server failed to apply an object because of a field that the schema lacks, or because of a
-// value of another type. It reports this as an error of its own.
+// value of another type. The server responds with 500.
 func mistyped(err error) bool { return failedToApply(err, "failed to create typed patch object") }
 
-// failedToApply reports whether the server answered an apply with an error of its own that has a text.
+// failedToApply reports whether the server responded to an apply with 500 and a message that contains the text.
 func failedToApply(err error, text string) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || !e.applied || Status(err) != http.StatusInternalServerError {

@@ -22,7 +22,7 @@ type store struct {
 
 	stale     func(what string, err error) // called for each dropped outdated version
 	staleList func(error)
-	restored  func(bool) bool // returns whether the server has lost its newer state, and sets it
+	restored  func(bool) bool // sets whether the server lost its newer state, and returns the previous value
 }
 
 func (s *store) handleItem(kind string, item any) error {
@@ -68,9 +68,9 @@ func (s *store) Update(item any) error { return s.handleItem(Modified, item) }
 // Delete passes on the last version of an object.
 func (s *store) Delete(item any) error { return s.handleItem(Deleted, item) }
 
-// Replace passes on a list, after the deletions of the objects that are missing from it: another object may already
-// have the same name. It returns an error for a list that is older than the newest known version, so that the objects
-// are listed again.
+// Replace passes on a list. Before it, it passes on deletions of known objects that are not in the list, because a listed
+// object may have the name of a deleted object. It returns an error for a list that is older than the newest known version,
+// so that the reflector lists the objects again.
 func (s *store) Replace(items []any, resourceVersion string) error {
 	objects := make([]*object.Object, 0, len(items))
 	for _, item := range items {

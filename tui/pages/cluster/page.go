@@ -1,5 +1,4 @@
-// Package cluster is the page that says which cluster is used, why this one, and how to
-// reach it.
+// Package cluster is the page with the cluster in use, the reason for choosing it, and the commands to access it.
 package cluster
 
 import (

@@ -41,10 +41,10 @@ func (p *Page) Filter() *parts.Filter { return &p.filter }
 // PageRows returns the number of visible rows.
 func (p *Page) PageRows() int { return max(1, p.split.List.H-1) }
 
-// Refresh does nothing: the rows are collected when they are needed, since there may be thousands.
+// Refresh does nothing. Rows are only collected when they are drawn, because there may be thousands.
 func (p *Page) Refresh() {}
 
-// collect collects the rows, unless they are from this state.
+// collect collects the rows, unless they were already collected from the current state.
 func (p *Page) collect() {
 	if p.state == p.screen.State && p.matched == p.filter.Text() {
 		return
@@ -104,7 +104,7 @@ func (p *Page) Move(d int) {
 	p.choose()
 }
 
-// Click selects the row at a place. It reports whether that was selected already.
+// Click selects the row at a place. It reports whether the row was already selected.
 func (p *Page) Click(x, y int) (again bool) {
 	p.collect()
 	i := p.list.Offset + y - 1

@@ -61,7 +61,7 @@ func (p *Page) cell(t explain.BackgroundTask, column int) render.Cell {
 	if e == nil {
 		return render.Cell{}
 	}
-	tone := explain.Dim // it is over
+	tone := explain.Dim // tone of a task that has ended
 	if t.Error != nil {
 		tone = explain.HandlerWordOf(t.HandlerState).Tone
 	}

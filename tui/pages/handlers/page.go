@@ -107,7 +107,7 @@ func (p *Page) Move(d int) {
 	p.selectHandler()
 }
 
-// Click selects the row at a place. It reports whether that was selected already.
+// Click selects the row at a place. It reports whether the row was already selected.
 func (p *Page) Click(x, y int) (again bool) {
 	if p.objects != nil {
 		return p.objects.click(y)

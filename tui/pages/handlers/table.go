@@ -68,7 +68,7 @@ func (p *Page) table() *render.Table {
 	return table
 }
 
-// digits returns the width of a number: one that is cut would look like another.
+// digits returns the width of a number. Columns of numbers are never cut, because a cut number looks like another number.
 func digits(n int) int { return render.Width(explain.Thousands(n)) }
 
 // purposeOf returns the kind of a handler and its field.

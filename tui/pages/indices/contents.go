@@ -29,7 +29,7 @@ type contents struct {
 	list   render.List
 	rows   int // rows of the window when last drawn
 
-	page   *inspect.IndexPage // nil until there is one
+	page   *inspect.IndexPage // last received page; nil before the first page
 	search string             // search text of the page
 	err    error              // error of the last inquiry
 	last   inquiry
@@ -97,7 +97,7 @@ func (c *contents) take(page *inspect.IndexPage, search string, err error) {
 	c.list.Move(0, c.total())
 }
 
-// has reports whether the entries from one up to another are here, as far as they exist.
+// has reports whether all existing entries of a range have been received.
 func (c *contents) has(from, to int) bool {
 	return from >= c.page.Offset && min(to, c.page.Total) <= c.page.Offset+len(c.page.Entries)
 }
@@ -110,7 +110,7 @@ func (c *contents) total() int {
 	return c.page.Total
 }
 
-// entry returns an entry. It reports whether the entry is here.
+// entry returns an entry; false if it has not been received.
 func (c *contents) entry(i int) (e inspect.IndexEntry, here bool) {
 	i -= c.page.Offset
 	if i < 0 || i >= len(c.page.Entries) {

@@ -35,7 +35,7 @@ func New(s *parts.Screen) *Page {
 // SetSize sets the size of the page.
 func (p *Page) SetSize(w, h int) { p.w, p.h = w, h }
 
-// Filter returns the filter of the list that is shown. That of the contents is a search in the operator.
+// Filter returns the filter of the shown list. The operator applies the filter of an index's contents, as a search.
 func (p *Page) Filter() *parts.Filter {
 	if p.opened {
 		return &p.contents.filter
@@ -70,7 +70,7 @@ func (p *Page) Refresh() {
 	}
 	p.list.Move(0, len(p.rows))
 	if p.opened && p.screen.State.Live && p.contents.index() == nil {
-		p.opened = false // new code has no such index
+		p.opened = false // the new code no longer has the index
 	}
 	if !p.opened {
 		p.choose()
@@ -95,7 +95,7 @@ func (p *Page) current() *inspect.Index {
 	return nil
 }
 
-// Inquire asks for the contents of the selected index, as far as they are visible.
+// Inquire requests the visible contents of the selected index.
 func (p *Page) Inquire() parts.Inquiry {
 	if p.contents == nil {
 		return nil
@@ -113,7 +113,7 @@ func (p *Page) Move(d int) {
 	p.choose()
 }
 
-// Click selects the row at a place. It reports whether that was selected already.
+// Click selects the row at a place. It reports whether the row was already selected.
 func (p *Page) Click(x, y int) (again bool) {
 	if p.opened {
 		p.contents.click(y)

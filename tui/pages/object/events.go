@@ -20,7 +20,7 @@ type eventPane struct {
 
 	seen    *runner.Looked // nil before the first answer
 	events  []runner.Event // matching events
-	matched string         // the filter that they match
+	matched string         // filter that the shown events match
 	list    render.List
 	top     int // the row of the screen with the titles of the table, as drawn last
 }

@@ -26,8 +26,8 @@ func (p *Page) drawHandlers(b *render.Block) {
 	}
 }
 
-// attemptsHeight returns how many of h lines the attempts get beneath a table of n rows: a whole timeline where there
-// is space, and only its track in small terminals.
+// attemptsHeight returns the number of lines for the attempts below a table of n rows, of h lines in total. With enough space,
+// the attempts have a whole timeline; in small terminals, only its track.
 func attemptsHeight(h, n int) int {
 	switch {
 	case h >= 24:

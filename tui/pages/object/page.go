@@ -50,7 +50,7 @@ func (p *Page) Tab() parts.ObjectTab { return p.tab }
 // SetSize sets the size of the page.
 func (p *Page) SetSize(w, h int) { p.w, p.h = w, h }
 
-// LooksAt returns which facet of the object in the cluster is shown; it is empty if none is.
+// LooksAt returns the shown facet of the object in the cluster; empty if the tab shows none.
 func (p *Page) LooksAt() runner.Facet {
 	switch {
 	case p.screen.State.NotLooking() != "":
@@ -63,7 +63,7 @@ func (p *Page) LooksAt() runner.Facet {
 	return ""
 }
 
-// Filter returns the filter of the tab, or nil if it has none. That of the YAML only searches.
+// Filter returns the filter of the tab; nil if it has none. In the YAML tab, the filter only searches.
 func (p *Page) Filter() *parts.Filter {
 	switch p.tab {
 	case parts.YAMLTab:

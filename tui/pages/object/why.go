@@ -88,7 +88,7 @@ func drawCause(s *parts.Screen, b *render.Block, o *inspect.Object) {
 	}
 }
 
-// drawUnreadable draws what of the operator's own state on the object could not be read.
+// drawUnreadable draws the operator's unreadable records on the object.
 func drawUnreadable(b *render.Block, o *inspect.Object) {
 	for i, u := range o.Unreadable {
 		name := ""

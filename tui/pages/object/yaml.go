@@ -16,7 +16,7 @@ import (
 // managedFields is the path that is folded until the user unfolds it.
 const managedFields = "metadata/managedFields"
 
-// yamlPane shows an object as the cluster has it.
+// yamlPane shows the current version of an object in the cluster.
 type yamlPane struct {
 	screen *parts.Screen
 	ref    inspect.Ref
@@ -106,7 +106,7 @@ func (p *yamlPane) line() int {
 	return 0
 }
 
-// goTo moves the cursor to a line of the document, or to the folded one that it is in.
+// goTo moves the cursor to a line of the document. If the line is folded, it moves the cursor to the line of the fold.
 func (p *yamlPane) goTo(line int) {
 	for row, i := range p.rows {
 		if i > line {
@@ -157,7 +157,7 @@ func (p *yamlPane) find() {
 	}
 }
 
-// next goes to the next match, or to the one before.
+// next moves the cursor to the next or the previous match.
 func (p *yamlPane) next(d int) {
 	n := len(p.matches)
 	if n == 0 {
@@ -170,7 +170,7 @@ func (p *yamlPane) next(d int) {
 		}
 	}
 	if d < 0 && k >= 0 && p.matches[k] < at {
-		d = 0 // the cursor is behind it
+		d = 0 // the cursor is already after the match
 	}
 	p.reveal(p.matches[((k+d)%n+n)%n])
 }
@@ -231,7 +231,7 @@ func (p *yamlPane) text() string {
 	return b.String()
 }
 
-// click selects the line at a row of the screen. It reports whether that was selected already.
+// click selects the line at a row of the screen. It reports whether the line was already selected.
 func (p *yamlPane) click(y int) (again bool) {
 	for _, d := range p.drawn {
 		if d.y == y {

@@ -1,4 +1,4 @@
-// Package peers is the page with the operators that know of each other: who acts, who is paused, and why.
+// Package peers is the page with the operators of the peering objects: which operator acts, which are paused, and why.
 package peers
 
 import (
@@ -83,7 +83,7 @@ func (p *Page) Move(d int) {
 	}
 }
 
-// Click selects the peer at a place. It reports whether that was selected already.
+// Click selects the peer at a place. It reports whether the peer was already selected.
 func (p *Page) Click(_, y int) (again bool) {
 	i := p.list.Offset + y - 1
 	if y < 1 || i >= len(p.rows) || p.rows[i].peer == nil {

@@ -32,7 +32,7 @@ type Page struct {
 
 	rows     []*inspect.RequestStats
 	list     render.List
-	selected kind // the cursor stays on it
+	selected kind // kind of requests at the cursor
 	split    parts.Split
 }
 
@@ -122,7 +122,7 @@ func (o order) compare(a, b *inspect.RequestStats) int {
 
 func kindOf(r *inspect.RequestStats) kind { return kind{r.Verb, r.Resource, r.Code} }
 
-// nameOf names the resource of requests. Those without one are about the API itself.
+// nameOf returns the name of the requests' resource. Requests without a resource read the API itself.
 func nameOf(r *inspect.RequestStats) string { return cmp.Or(r.Resource, "discovery") }
 
 // shortName is nameOf without the version and the group.
@@ -275,7 +275,7 @@ func (p *Page) drawDetail(b *render.Block, r *inspect.RequestStats) {
 	}
 }
 
-// meaningOf says what requests are for.
+// meaningOf returns the purpose of requests.
 func meaningOf(r *inspect.RequestStats) string {
 	_, sub, _ := strings.Cut(r.Resource, "/")
 	switch {

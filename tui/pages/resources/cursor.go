@@ -38,7 +38,7 @@ func (p *Page) restoreCursor() {
 	wanted := p.selected
 	p.selectObject(+1)
 	if !explain.AllListed(p.screen.State.Snapshot) {
-		p.selected = wanted // it may not be listed yet
+		p.selected = wanted // the object may not be listed yet
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *Page) Move(d int) {
 	}
 }
 
-// Click selects the object at a place. It reports whether that was selected already.
+// Click selects the object at a place. It reports whether the object was already selected.
 func (p *Page) Click(x, y int) (again bool) {
 	i := p.list.Offset + y - 1
 	if !p.split.List.Contains(x, y) || y < 1 || i >= len(p.rows) || p.rows[i].object == nil {

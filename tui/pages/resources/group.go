@@ -83,7 +83,7 @@ func rowsByOwner(rows []row, objects []*inspect.Object) []row {
 		}
 	}
 	for _, o := range objects {
-		t.place(o, 0) // those that own each other
+		t.place(o, 0) // objects that own each other have no root
 	}
 	return t.rows
 }

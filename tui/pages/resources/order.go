@@ -11,7 +11,7 @@ import (
 // Order is the column by which the objects are ordered.
 type Order string
 
-// The orders. Objects that are equal in it are ordered by kind, namespace and name.
+// The orders. Objects that are equal in an order are ordered by kind, namespace and name.
 const (
 	ByName    Order = ""
 	ByState   Order = "state"
@@ -23,7 +23,7 @@ const (
 // orders are the orders, as the key goes through them.
 var orders = []Order{ByName, ByState, ByHandler, ByNext, ByAge}
 
-// names say what comes first in an order, and in the reversed one.
+// names describe the first objects in an order, and in the reversed order.
 var orderNames = map[Order][2]string{
 	ByName:    {"by name", "by name, backwards"},
 	ByState:   {"by state, worst first", "by state, best first"},
@@ -50,7 +50,7 @@ func (o Order) column() int {
 // keyed is an object with its sort key, which is computed once for each object.
 type keyed struct {
 	object *inspect.Object
-	none   bool // it has no key, and comes last in both directions
+	none   bool // the object has no key, and comes last in both directions
 	number int64
 	text   string
 }

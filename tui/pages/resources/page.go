@@ -22,7 +22,7 @@ type Page struct {
 	layout       Layout
 
 	matches  explain.Derived[bool] // the filter, by object
-	searched string                // the filter that they are of
+	searched string                // filter of the cached search results
 	rows     []row
 	matched  int    // the number of objects among the rows
 	depth    int    // depth of the deepest row in the tree of owners

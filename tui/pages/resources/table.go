@@ -39,7 +39,7 @@ func (p *Page) table() *render.Table {
 		ageColumn:       {Title: "AGE", Width: 4, Drop: 6, Right: true},
 	}
 	if p.layout.Group == ByKind {
-		columns[kindColumn].Width, columns[kindColumn].Fit = 0, 0 // the heads say it
+		columns[kindColumn].Width, columns[kindColumn].Fit = 0, 0 // the headings of the groups contain the kind
 	}
 	if mark := "▴"; p.layout != (Layout{Group: p.layout.Group}) {
 		if p.layout.Reversed {

@@ -29,7 +29,7 @@ func (p *Page) drawWebhooks(b *render.Block) {
 	}
 }
 
-// drawWayIn draws how the cluster reaches the handlers: as the tool has chosen, or as the operator says.
+// drawWayIn draws the connection from the cluster to the handlers: the tunnel of this tool, or the operator's address.
 func (p *Page) drawWayIn(b *render.Block) {
 	s := p.screen.State
 	way := s.Webhooks
@@ -81,7 +81,7 @@ func (p *Page) drawWebhook(b *render.Block, w *inspect.Webhook, width int) {
 	b.End(l)
 }
 
-// describeRules says which requests are reviewed.
+// describeRules describes the reviewed requests.
 func describeRules(w *inspect.Webhook) string {
 	if len(w.Rules) == 0 {
 		return "the cluster has no such resource"

@@ -41,7 +41,8 @@ func (p *Page) Filter() *parts.Filter { return &p.filter }
 // PageRows returns the number of visible rows.
 func (p *Page) PageRows() int { return max(1, p.split.List.H-1) }
 
-// Refresh collects the reviews again. The selected one stays selected, unless it was the newest and none was chosen.
+// Refresh collects the reviews again. The selected review stays selected. If the user has not selected one, the newest review
+// is selected.
 func (p *Page) Refresh() {
 	p.rows = p.rows[:0]
 	words := p.filter.Words()
@@ -95,7 +96,7 @@ func (p *Page) choose() {
 	}
 }
 
-// Click selects the row at a place. It reports whether that was selected already.
+// Click selects the row at a place. It reports whether the row was already selected.
 func (p *Page) Click(x, y int) (again bool) {
 	y -= p.top
 	i := p.list.Offset + y - 1

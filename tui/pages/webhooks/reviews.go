@@ -130,7 +130,7 @@ func (p *Page) drawHandler(b *render.Block, h *inspect.ReviewedHandler) {
 	b.End(l)
 }
 
-// reviewError says what kind of error an admission handler returned.
+// reviewError describes the kind of error that an admission handler returned.
 func reviewError(e *inspect.HandlerError) string {
 	if e.Kind == inspect.ErrorAdmission {
 		return "denied"

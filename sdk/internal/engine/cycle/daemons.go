@@ -36,7 +36,7 @@ func (p *Processor) followDaemons(c *cycle) (stopping []time.Duration) {
 	case group == nil && c.object.Deleting:
 		return nil
 	case group == nil && p.detached.Running(c.key()):
-		return nil // only one of each may run; when the old ones have stopped, the object is handled again
+		return nil // the object is handled again when its previous daemons and timers have stopped
 	case group == nil:
 		group = daemons.NewGroup(p.deps.Background, p.newHost(c), p.deps.Settings.Background, c.object)
 		c.memory.Group.Store(group)

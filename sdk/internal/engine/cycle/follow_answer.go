@@ -75,7 +75,7 @@ func (c *cycle) leavesNothing(answer *object.Object) bool {
 	set := c.served.Handlers
 	switch {
 	case set.Has(handlers.Watching), set.Has(handlers.Spawning), state.BindsDiffBase(c.deps.Settings.DiffBase):
-		return false // they need each version; a custom storage may read all of it
+		return false // event handlers and daemons need each version, and a custom storage may read the whole object
 	case !c.writes.Finished, c.sent.answer != answer, c.record.Behind, c.deleted(), c.object.Deleting, c.memory.Retry.Load() != nil,
 		!c.memory.Outbox.Empty(), len(c.served.ExtraFields) > 0, !set.NeedsEssence(handlers.Changing):
 		return false

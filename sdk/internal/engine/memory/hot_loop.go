@@ -7,7 +7,7 @@ const (
 	// one after the other cause a few such patches.
 	comparedRounds = 5
 
-	// AlarmRounds is the number of such patches that make a hot loop, plus one for each handler.
+	// AlarmRounds is the number of consecutive patches that count as a hot loop. Each handler permits one more patch.
 	AlarmRounds = 20
 )
 
