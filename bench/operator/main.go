@@ -40,6 +40,10 @@ func register(r *kopf.Registry) {
 		kopf.OnValidate(r, examples, checkField)
 		return
 	}
+	if os.Getenv(childrenVariable) != "" {
+		registerChildren(r, examples)
+		return
+	}
 	if kinds := os.Getenv(backgroundVariable); kinds != "" {
 		registerBackground(r, examples, kinds)
 		return
