@@ -1,6 +1,8 @@
 package kopf
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -17,6 +19,11 @@ type Child struct {
 	State    ChildState
 	Message  string  // the reason for the state, such as "1 of 3 replicas are ready"
 	Observed *Object // the fields of [Own].Observe; empty without these
+}
+
+// String returns the kind, the name and the state: "Deployment shop: progressing".
+func (c *Child) String() string {
+	return c.Resource.Kind + " " + c.Name + ": " + string(c.State)
 }
 
 // ChildState is how far a child is.
@@ -51,6 +58,22 @@ type Wake struct {
 	Type    watch.EventType // type of the child's event; empty without a child
 	Child   *Child          // nil unless a child has changed
 	Changes Diff            // changes of the child's state and its observed fields, such as status.readyReplicas
+}
+
+// String returns the reason in one line: "child Deployment shop: progressing [~status.readyReplicas=0→1]",
+// or "start".
+func (w Wake) String() string {
+	text := string(w.Kind)
+	if w.Child != nil {
+		text += " " + w.Child.String()
+	}
+	if w.Type == watch.Deleted || w.Type == watch.Added {
+		text += ", " + strings.ToLower(string(w.Type))
+	}
+	if len(w.Changes) > 0 {
+		text += " " + w.Changes.String()
+	}
+	return text
 }
 
 // WakeKind is the kind of a [Wake].

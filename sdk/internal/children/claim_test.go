@@ -1,0 +1,90 @@
+package children
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+)
+
+var claimLens = Lens{Manager: "kopf.dev/webs", OwnerLabel: "kopf.dev/owner-uid", AppliedAnnotation: "kopf.dev/applied"}
+
+// claimed returns an object with the given metadata, as JSON members.
+func claimed(t *testing.T, meta string) *object.Object {
+	t.Helper()
+	o, err := object.Parse(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","uid":"c"%s}}`, meta),
+		object.ParseOptions{KeepManagedFields: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+const (
+	ownEntry = `{"manager":"kopf.dev/webs","operation":"Apply","apiVersion":"v1","time":"2026-01-01T00:00:05Z",` +
+		`"fieldsV1":{"f:metadata":{"f:labels":{"f:kopf.dev/owner-uid":{}}}}}`
+	otherEntry = `{"manager":"kubectl","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:0%dZ","fieldsV1":{"f:data":{}}}`
+)
+
+func TestClaimOf_ControllerAndOwnEntryDecide(t *testing.T) {
+	owner := Owner{UID: "p", Kind: "Web", Name: "shop"}
+	controller := func(kind, name, uid string) string {
+		return fmt.Sprintf(`,"ownerReferences":[{"kind":"Other","name":"o","uid":"o"},{"kind":%q,"name":%q,"uid":%q,"controller":true}]`, kind, name, uid)
+	}
+	for name, c := range map[string]struct {
+		meta string
+		want Claim
+	}{
+		"our controller":                {controller("Web", "shop", "p"), Claim{Ours: true}},
+		"a deleted namesake of ours":    {controller("Web", "shop", "q"), Claim{Former: true}},
+		"another controller":            {controller("Gateway", "edge", "g"), Claim{Holder: "Gateway edge"}},
+		"nothing":                       {"", Claim{Free: true}},
+		"a copied label":                {`,"labels":{"kopf.dev/owner-uid":"p"}`, Claim{Free: true}},
+		"our entry, the label removed":  {`,"managedFields":[` + ownEntry + `]`, Claim{Ours: true}},
+		"our entry, our label":          {`,"labels":{"kopf.dev/owner-uid":"p"},"managedFields":[` + ownEntry + `]`, Claim{Ours: true}},
+		"our entry for another parent":  {`,"labels":{"kopf.dev/owner-uid":"q"},"managedFields":[` + ownEntry + `]`, Claim{Free: true, Parent: "q"}},
+		"the entry of another operator": {`,"labels":{"kopf.dev/owner-uid":"p"},"managedFields":[` + fmt.Sprintf(otherEntry, 1) + `]`, Claim{Free: true}},
+	} {
+		got, err := ClaimOf(claimed(t, c.meta), claimLens, owner)
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, c.want)
+		}
+	}
+}
+
+func TestAuthored_NeedsOwnershipOfTheLabel(t *testing.T) {
+	label := `,"labels":{"kopf.dev/owner-uid":"p"}`
+	foreign := `{"manager":"kopf.dev/webs","operation":"Apply","apiVersion":"v1","fieldsV1":{"f:data":{"f:a":{}}}}`
+	for name, c := range map[string]struct {
+		meta string
+		want bool
+	}{
+		"our label":                     {label + `,"managedFields":[` + ownEntry + `]`, true},
+		"a label of another parent":     {`,"labels":{"kopf.dev/owner-uid":"q"},"managedFields":[` + ownEntry + `]`, false},
+		"a copied label":                {label + `,"managedFields":[` + fmt.Sprintf(otherEntry, 1) + `]`, false},
+		"our entry without the label":   {label + `,"managedFields":[` + foreign + `]`, false},
+		"no managedFields":              {label, false},
+		"a label that others took from": {label + `,"managedFields":[{"manager":"kopf.dev/webs","operation":"Update","fieldsV1":{}}]`, false},
+	} {
+		if got := Authored(claimed(t, c.meta), claimLens, "p"); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestFirstApplied_OthersCameLater(t *testing.T) {
+	for name, c := range map[string]struct {
+		entries string
+		want    bool
+	}{
+		"alone":            {ownEntry, true},
+		"others later":     {ownEntry + "," + fmt.Sprintf(otherEntry, 6), true},
+		"at the same time": {ownEntry + "," + fmt.Sprintf(otherEntry, 5), true},
+		"others before":    {fmt.Sprintf(otherEntry, 4) + "," + ownEntry, false},
+		"without us":       {fmt.Sprintf(otherEntry, 4), false},
+	} {
+		if got := FirstApplied(claimed(t, `,"managedFields":[`+c.entries+`]`), claimLens); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
