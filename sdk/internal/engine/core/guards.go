@@ -8,22 +8,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// guards returns the guards of an object's work: the operator's, those of its peering records, and the guard of the
-// object's shard if replicas share the resource's objects.
-func (d *Deps) guards(res *ServedResource, obj *object.Object) []*fence.Guard {
+// EnterTerm returns a context for one piece of an object's work, bound to the current terms of its guards: the operator's,
+// those of its peering records, and the guard of the object's shard if replicas share the resource's objects.
+func (d *Deps) EnterTerm(ctx context.Context, res *ServedResource, obj *object.Object) context.Context {
 	all := []*fence.Guard{&d.State.Pause, &d.State.Exit, &d.State.Election}
 	if records := d.State.Records.Load(); records != nil {
 		all = append(all, *records...)
 	}
 	if d.Shards != nil && res.Narrowed() {
-		all = append(all, d.Shards.Guard(d.Shards.of(obj)))
+		all = append(all, d.Shards.Guard(d.Shards.Division.Of(obj)))
 	}
-	return all
-}
-
-// EnterTerm returns a context for one piece of an object's work, bound to the current terms of its guards.
-func (d *Deps) EnterTerm(ctx context.Context, res *ServedResource, obj *object.Object) context.Context {
-	return fence.With(ctx, d.guards(res, obj)...)
+	return fence.With(ctx, all...)
 }
 
 // ErrStopping ends a cycle that may not call further handlers, because the operator must stop or pause, or another

@@ -69,19 +69,8 @@ func (o *ownShards) Gains() int {
 	return o.gained
 }
 
-// of returns the shard of an object.
-func (o *ownShards) of(obj *object.Object) int {
-	if o == nil {
-		return 0
-	}
-	return o.Division.Of(obj)
-}
-
 // Guard returns the guard of a shard.
 func (o *ownShards) Guard(shard int) *fence.Guard { return &o.guards[shard] }
-
-// actsOn reports whether this replica handles the objects of a shard.
-func (o *ownShards) actsOn(shard int) bool { return o == nil || o.Own.Load().Has(shard) }
 
 // Any reports whether this replica may handle objects of a resource.
 func (o *ownShards) Any(res *ServedResource) bool {
@@ -90,18 +79,18 @@ func (o *ownShards) Any(res *ServedResource) bool {
 
 // Owns reports whether this replica handles an object of a resource.
 func (o *ownShards) Owns(res *ServedResource, obj *object.Object) bool {
-	return o == nil || !res.Narrowed() || o.actsOn(o.Division.Of(obj))
+	return o == nil || !res.Narrowed() || o.Own.Load().Has(o.Division.Of(obj))
 }
 
 // ActsOnParent reports whether this replica handles the parent of a child, of which only the UID and the namespace are
 // known.
 func (o *ownShards) ActsOnParent(parent *object.Object) bool {
-	return o == nil || o.actsOn(o.Division.Of(parent))
+	return o == nil || o.Own.Load().Has(o.Division.Of(parent))
 }
 
 // OwnsKey is [ownShards.Owns] for a remembered object. It returns true if the resource is not served: res is nil.
 func (o *ownShards) OwnsKey(res *ServedResource, key queue.Key, namespace string) bool {
-	return o == nil || res == nil || !res.Narrowed() || o.actsOn(o.OfKey(key, namespace))
+	return o == nil || res == nil || !res.Narrowed() || o.Own.Load().Has(o.OfKey(key, namespace))
 }
 
 // OfKey returns the shard of a remembered object.
