@@ -25,7 +25,8 @@ func Describe(config Config, known []inspect.APIResource) (inspect.Description, 
 		})
 	}
 	d := inspect.Description{Namespaces: config.Namespaces, Liveness: settings.Liveness, Finalizer: settings.Finalizer}
-	p.ofFramework(&d)
+	p.ofDiscovery()
+	d.Peering, d.Leases, d.Webhooks = p.ofPeering(), p.ofReplicas(), p.ofWebhooks()
 	for _, h := range config.Registry.All() {
 		d.Handlers = append(d.Handlers, inspect.Registration{
 			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(),

@@ -1,23 +1,12 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
-	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
-
-// ofFramework adds the permissions for the operator's own work, and describes this work.
-func (p *permissions) ofFramework(d *inspect.Description) {
-	p.ofDiscovery()
-	d.Peering = p.ofPeering()
-	d.Leases = p.ofReplicas()
-	d.Webhooks = p.ofWebhooks()
-}
 
 // ofDiscovery adds the permissions to watch for new resources and namespaces.
 func (p *permissions) ofDiscovery() {
@@ -118,29 +107,24 @@ func (p *permissions) ofWebhooks() string {
 	name := admission.ConfigurationName(settings.Managed, settings.Session)
 	found := false
 	for _, f := range reviews.AdmissionFamilies {
+		res := reviews.ConfigurationResources[f.Family]
 		for _, h := range p.registry.Admission() {
 			if h.Family != f.Family {
 				continue
 			}
 			found = true
-			p.addConfiguration(h, f.Family, nil, "create")
-			p.addConfiguration(h, f.Family, []string{name}, "patch")
+			p.add(inspect.Permission{
+				Group: res.Group, Resource: res.Plural, Verbs: []string{"create"}, Scope: inspect.ScopeCluster,
+				Purpose: "the configuration of the webhooks, which is created once",
+			}, h)
+			p.add(inspect.Permission{
+				Group: res.Group, Resource: res.Plural, Names: []string{name}, Verbs: []string{"patch"}, Scope: inspect.ScopeCluster,
+				Purpose: "webhooks, in their configuration",
+			}, h)
 		}
 	}
 	if !found {
 		return ""
 	}
 	return name
-}
-
-// addConfiguration adds the permission of a handler's webhook for the configuration of its family.
-func (p *permissions) addConfiguration(h *handlers.Handler, family handlers.Family, names []string, verb string) {
-	purpose := "webhooks, in their configuration"
-	if len(names) == 0 {
-		purpose = "the configuration of the webhooks, which is created once"
-	}
-	res := reviews.ConfigurationResources[family]
-	p.add(inspect.Permission{
-		Group: res.Group, Resource: res.Plural, Names: slices.Clone(names), Verbs: []string{verb}, Scope: inspect.ScopeCluster, Purpose: purpose,
-	}, h)
 }
