@@ -150,10 +150,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 // operator is stopping.
 func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(grace, cancel)
-		context.AfterFunc(longer, func() { timer.Stop() })
-	})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
 	return longer, func() {
 		stop()
 		cancel()

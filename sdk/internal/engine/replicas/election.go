@@ -79,11 +79,11 @@ func (c *candidate) follow(leader string) {
 	defer c.mu.Unlock()
 	late := c.leading && c.guard().Lapsed()
 	c.guard().Drop()
-	reason := "standby: no replica leads yet"
+	why := inspect.Pause{Reason: "standby: no replica leads yet"}
 	if leader != "" {
-		reason = "standby: " + leader + " leads"
+		why = inspect.Pause{Reason: "standby: " + leader + " leads", By: []string{leader}}
 	}
-	c.pauses.Add(standby, inspect.Pause{Reason: reason, By: by(leader)})
+	c.pauses.Add(standby, why)
 	if !c.leading && leader == "" {
 		return
 	}
@@ -103,11 +103,4 @@ func (c *candidate) follow(leader string) {
 		c.deps.Logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
 			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
 	})
-}
-
-func by(leader string) []string {
-	if leader == "" {
-		return nil
-	}
-	return []string{leader}
 }

@@ -215,18 +215,14 @@ func (s *Streams) waitFor(scope resources.Scope, st *stream) {
 
 // stopServingUnwanted stops serving the unwanted scopes, because their CRD or namespace was deleted.
 func (s *Streams) stopServingUnwanted(wanted map[resources.Scope]*resources.Resource) {
-	for scope := range s.remembered() {
+	s.mu.Lock()
+	known := maps.Clone(s.known)
+	s.mu.Unlock()
+	for scope := range known {
 		if wanted[scope] == nil {
 			s.stopServing(scope)
 		}
 	}
-}
-
-// remembered returns the scopes whose objects may be remembered.
-func (s *Streams) remembered() map[resources.Scope]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.known)
 }
 
 // stopServing drops the memories of a scope's objects, and removes the objects from the indices.
