@@ -26,7 +26,7 @@ func Register(r *kopf.Registry) {
 }
 
 // reconcile keeps the pod. Most fields of a pod cannot be changed, so its name depends on them: a change creates another
-// pod, and the former one is deleted.
+// pod, and the previous pod is deleted.
 func reconcile(ctx context.Context, p *kopf.Pass[Example]) error {
 	return p.Apply(ctx, podFor(p.Name, p.Object))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/manifest"
 )
 
-//go:embed base.yaml ingress.yaml
+//go:embed children
 var files embed.FS
 
 var deployments = kopf.Resource("apps/v1", "deployments")
@@ -26,7 +26,7 @@ type operator struct{ base, ingress *manifest.Set }
 
 // Register registers the handler. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
-	o := &operator{base: manifest.New(r, files, "base.yaml"), ingress: manifest.New(r, files, "ingress.yaml")}
+	o := &operator{base: manifest.New(r, files, "children/base.yaml"), ingress: manifest.New(r, files, "children/ingress.yaml")}
 	kopf.OnReconcile(r, kopf.Resource("kopf.dev/v1", "webapps"), o.reconcile,
 		kopf.Own{Resource: kopf.Resource("v1", "configmaps")},
 		kopf.Own{Resource: deployments, Observe: []kopf.Path{"status.readyReplicas"}},
@@ -40,7 +40,7 @@ func (o *operator) reconcile(ctx context.Context, p *kopf.Pass[WebApp]) error {
 	if err != nil {
 		return err
 	}
-	if p.Object.Spec.Host != "" { // without a host, a former ingress is pruned
+	if p.Object.Spec.Host != "" { // without a host, an existing ingress is pruned
 		ingress, err := o.ingress.Render(p.Body, nil)
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func reconcile(ctx context.Context, p *kopf.Pass[Tenant]) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "tenant"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: p.Object.Spec.Quota},
 	}}
-	for _, member := range p.Object.Spec.Members { // the binding of a former member is pruned
+	for _, member := range p.Object.Spec.Members { // the binding of a removed member is pruned
 		objs = append(objs, &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: manifest.NameOf("member", member)},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},

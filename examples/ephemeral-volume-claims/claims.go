@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf/owner"
 )
 
-//go:embed volume.yaml
+//go:embed children/volume.yaml
 var files embed.FS
 
 // Claim has the fields of an EphemeralVolumeClaim that the handler reads.
@@ -25,7 +25,7 @@ type operator struct{ volume *manifest.Set }
 
 // Register registers the handler. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
-	o := &operator{volume: manifest.New(r, files, "volume.yaml")}
+	o := &operator{volume: manifest.New(r, files, "children/volume.yaml")}
 	kopf.OnReconcile(r, kopf.Resource("kopf.dev/v1", "ephemeralvolumeclaims"), o.reconcile,
 		kopf.Own{Resource: kopf.Resource("v1", "persistentvolumeclaims")})
 }
