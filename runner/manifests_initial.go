@@ -35,7 +35,7 @@ func (m *initialManifests) letStart() bool {
 	return m.next == settlement.StageReviewed || m.next == settlement.StageNone
 }
 
-// add adds the result of a part. It returns the result of all parts.
+// add adds the result of applying a part of the manifests. It returns the result of all parts that were applied.
 func (m *initialManifests) add(result settlement.Application, part settlement.Part) settlement.Application {
 	switch m.reviewed = part.Reviewed; {
 	case part.Stage == settlement.StageSetup:

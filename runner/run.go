@@ -40,8 +40,8 @@ type RunOptions struct {
 	// must have its own webhook server in its settings.
 	WayIn WayIn
 
-	// Connect returns the connection of a built operator to the cluster. The operator only finds the Kubeconfig of the
-	// result. Connect runs before the operator starts. Defaults to the opened cluster.
+	// Connect returns the connection of a built operator to the cluster. The operator finds no kubeconfig other than the
+	// Kubeconfig of the result. Connect runs before the operator starts. Defaults to the opened cluster.
 	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
 
 	// Proxies gives the operator the [ProxyVariables] of this process.

@@ -27,9 +27,9 @@ type Options struct {
 	// the cluster is usable. The caller closes the cluster after Run.
 	OpenCluster func(ctx context.Context, report func(Cluster)) (Cluster, error)
 
-	// Connect returns the connection of a built operator to the cluster. The operator only finds the Kubeconfig of the
-	// result. Connect runs before the operator starts, and again after each build when the previous operator has ended.
-	// Defaults to the opened cluster.
+	// Connect returns the connection of a built operator to the cluster. The operator finds no kubeconfig other than the
+	// Kubeconfig of the result. Connect runs before the operator starts, and again after each build when the previous
+	// operator has ended. Defaults to the opened cluster.
 	Connect func(ctx context.Context, binary string, cluster Cluster) (Cluster, error)
 
 	// Proxies gives the operator the [ProxyVariables] of this process.

@@ -138,7 +138,7 @@ type Handler struct {
 
 // Recent are the attempts of a handler in the last minutes, in steps of equal length.
 type Recent struct {
-	Until time.Time  `json:"until"` // end of the last step
+	Until time.Time  `json:"until"` // end of the newest of the steps in Runs and Took
 	Step  Duration   `json:"step"`
 	Runs  []int      `json:"runs"` // number of attempts that ended in each step, the oldest step first
 	Took  []Duration `json:"took"` // average duration of the attempts; 0 without attempts
