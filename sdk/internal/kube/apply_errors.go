@@ -85,9 +85,11 @@ func IsOtherUID(err error) bool {
 // version that was removed from its definition. The apply succeeds after the entries are cleared.
 func IsRemovedVersion(err error) bool { return failedToApply(err, " invalid group/version: ") }
 
-// mistyped reports whether the server failed to apply an object because of a field that the schema lacks, or because of a
-// value of another type. The server responds with 500.
-func mistyped(err error) bool { return failedToApply(err, "failed to create typed patch object") }
+// mistyped reports whether the server failed to apply an object because of a field that the schema lacks, a value of
+// another type, or a time in another format. The server responds with 500.
+func mistyped(err error) bool {
+	return failedToApply(err, "failed to create typed patch object") || failedToApply(err, "failed to convert new object")
+}
 
 // failedToApply reports whether the server responded to an apply with 500 and a message that contains the text.
 func failedToApply(err error, text string) bool {

@@ -64,6 +64,7 @@ func TestApply_LostResponseIsReported(t *testing.T) {
 func TestApply_PermanentServerErrorsAreNotRetried(t *testing.T) {
 	for message, removed := range map[string]bool{
 		"failed to create typed patch object (ns/n; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or float), got string": false,
+		"failed to convert new object (ns/n; coordination.k8s.io/v1, Kind=Lease) to proper version: unable to convert unstructured object":  false,
 		"request to convert CR from an invalid group/version: kopf.dev/v1alpha1":                                                            true,
 	} {
 		synctest.Test(t, func(t *testing.T) {
