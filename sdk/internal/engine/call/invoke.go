@@ -3,7 +3,6 @@
 package call
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +75,9 @@ func (i *Invoker) Try(ctx context.Context, a *Attempt) (handlers.Outcome, bool) 
 
 func (a *Attempt) limits() handlers.Limits {
 	limits := a.Call.Handler.Limits()
-	limits.Backoff = cmp.Or(limits.Backoff, &a.Backoff)
+	if limits.Backoff == nil {
+		limits.Backoff = &a.Backoff
+	}
 	return limits
 }
 

@@ -2,12 +2,9 @@ package core
 
 import (
 	"context"
-	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
@@ -48,8 +45,8 @@ func (r *RunningCycles) Begin(ctx context.Context, key queue.Key, namespace stri
 }
 
 // Stop waits until the cycles of matching objects have ended. After the grace period, it cancels the contexts of the
-// cycles. If some still run [queue.AbandonAfter] later, it logs their number, and continues to wait.
-func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, grace time.Duration, logger *slog.Logger) {
+// cycles. If some still run [queue.AbandonAfter] later, it calls slow with their number, and continues to wait.
+func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, grace time.Duration, slow func(objects int)) {
 	var running []*runningCycle
 	r.mu.Lock()
 	for key, c := range r.cycles {
@@ -67,31 +64,28 @@ func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, g
 	if running = stillRunning(running, queue.AbandonAfter); len(running) == 0 {
 		return
 	}
-	logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
-		observe.EventKey, observe.LogHandoverDelayed, "objects", len(running))
+	slow(len(running))
 	for _, c := range running {
 		<-c.ended
 	}
 }
 
 // stillRunning waits up to the limit, and returns the cycles that have not ended.
-func stillRunning(all []*runningCycle, limit time.Duration) []*runningCycle {
+func stillRunning(all []*runningCycle, limit time.Duration) (left []*runningCycle) {
 	over := time.After(limit)
-	for _, c := range all {
+	for i, c := range all {
 		select {
 		case <-c.ended:
 		case <-over:
-			return slices.DeleteFunc(all, (*runningCycle).hasEnded)
+			for _, c := range all[i:] {
+				select {
+				case <-c.ended:
+				default:
+					left = append(left, c)
+				}
+			}
+			return left
 		}
 	}
 	return nil
-}
-
-func (c *runningCycle) hasEnded() bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -43,6 +44,9 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 		return handlers.AsPermanent(fmt.Errorf("apply %s: it belongs to %s", d, claim.Holder))
 	}
 	answer, err := p.send(ctx, d, d.tree, existing.UID, existing.ResourceVersion, true)
+	if kube.Classify(err) == kube.Conflict {
+		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read", d), time.Second)
+	}
 	if err != nil {
 		return p.failed(d, err)
 	}

@@ -53,7 +53,25 @@ func (r *Reconciler) Begin(ctx context.Context, b *Beginning) *Pass {
 	if f == nil {
 		return nil
 	}
-	ready := r.ready(f)
+	p := f.arrive(b)
+	ready := r.ready(f) // after the reasons are stored: the end of a list requeues the parents with reasons
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(p.wakes) == 0 || !ready {
+		return nil
+	}
+	if delay := b.RetryAt.Sub(r.deps.Now()); delay > 0 && unprovoked(p.wakes) {
+		f.arm(p, WakeRetry, delay)
+		return nil
+	}
+	p.disarm()
+	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes}
+	p.wakes = nil
+	return p.pass
+}
+
+// arrive stores the newest state of a parent, and adds the reasons for a pass.
+func (f *family) arrive(b *Beginning) *parent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.parentOf(b.Object.UID)
@@ -67,7 +85,7 @@ func (r *Reconciler) Begin(ctx context.Context, b *Beginning) *Pass {
 		p.held = false
 	}
 	p.essence = b.Essence
-	if now := r.deps.Now(); !p.due.IsZero() && !p.due.After(now) {
+	if now := f.reconciler.deps.Now(); !p.due.IsZero() && !p.due.After(now) {
 		p.add(Wake{Kind: p.dueKind})
 		p.disarm()
 	}
@@ -75,17 +93,7 @@ func (r *Reconciler) Begin(ctx context.Context, b *Beginning) *Pass {
 		p.add(Wake{Kind: WakeRequest})
 		p.held = false
 	}
-	if len(p.wakes) == 0 || !ready {
-		return nil
-	}
-	if delay := b.RetryAt.Sub(r.deps.Now()); delay > 0 && unprovoked(p.wakes) {
-		f.arm(p, WakeRetry, delay)
-		return nil
-	}
-	p.disarm()
-	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes}
-	p.wakes = nil
-	return p.pass
+	return p
 }
 
 // Abort ends a pass that does not count, because the operator may not act. The reasons stay for the next pass.

@@ -17,7 +17,7 @@ import (
 )
 
 // maxTries is how often a pass repeats an apply that was based on an old version of the child.
-const maxTries = 3
+const maxTries = 6
 
 // update applies a child that is known to be the parent's.
 func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []children.Drift, ownership children.Ownership) error {
