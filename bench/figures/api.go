@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,15 @@ func retryAfter(response *http.Response) time.Duration {
 }
 
 func (a *api) sendOnce(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
-	return a.sendAccepting(ctx, method, path, "application/json", contentType, body)
+	request, err := http.NewRequestWithContext(ctx, method, a.server+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	return a.http.Do(request)
 }
 
 // do sends a request and returns the body of the response.
