@@ -140,6 +140,7 @@ func (o *Operator) config(settings *Settings) engine.Config {
 		NewMemo:    func() any { return o.Memo.child() },
 		Extra:      settings,
 		Exit:       o.exit,
+		NewPasses:  o.Registry.passes,
 		Now:        o.now,
 	}
 }

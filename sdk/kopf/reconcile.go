@@ -3,6 +3,7 @@ package kopf
 import (
 	"context"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
@@ -20,6 +21,7 @@ func OnReconcile[T any](r *Registry, resource Selector, fn func(context.Context,
 	if c.id == "" {
 		c.id = "reconcile"
 	}
+	r.passes = reconcile.NewPasses
 	add(r, handlers.Reconcile, resource, fn, callPass(fn), c)
 }
 

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
@@ -35,6 +36,7 @@ type Registry struct {
 	registry handlers.Registry
 	handlers []registration
 	errs     []error
+	passes   func(*core.Deps) core.Passes // nil without reconcile handlers, so that the linker leaves them out
 }
 
 // Err returns all registration errors so far, each with its file and line, or nil. An operator with registration

@@ -64,7 +64,7 @@ func (r *reader) assess(o *object.Object, hasStatus bool) Health {
 	if c := r.condition("Reconciling"); c.status == "True" {
 		return h.is(Progressing, "%s", c.reasonFor("it is reconciling"))
 	}
-	if rule := rules[kindKey(o)]; rule != nil {
+	if rule := ruleOf(kindKey(o)); rule != nil {
 		return rule(r, h, seen)
 	}
 	c := r.condition("Ready")

@@ -9,27 +9,38 @@ import (
 // rule returns the health of an object of a kind. The last argument reports whether its controller has seen it.
 type rule func(r *reader, h Health, seen bool) Health
 
-// rules are the kinds that have rules, by group and kind.
-var rules = map[string]rule{
-	"/Namespace":                    phase("Active"),
-	"/PersistentVolumeClaim":        claim,
-	"/Pod":                          pod,
-	"/Service":                      service,
-	"apps/DaemonSet":                daemonSet,
-	"apps/Deployment":               deployment,
-	"apps/ReplicaSet":               replicaSet,
-	"apps/StatefulSet":              statefulSet,
-	"batch/CronJob":                 always,
-	"batch/Job":                     job,
-	"policy/PodDisruptionBudget":    observed,
-	"apiextensions.k8s.io/" + crd:   definition,
-	"apiregistration.k8s.io/" + api: aggregated,
+// ruleOf returns the rule of a kind, given as in [kindKey]; nil if it has none. It is no map, which every program would link.
+func ruleOf(kind string) rule {
+	switch kind {
+	case "/Namespace":
+		return phase("Active")
+	case "/PersistentVolumeClaim":
+		return claim
+	case "/Pod":
+		return pod
+	case "/Service":
+		return service
+	case "apps/DaemonSet":
+		return daemonSet
+	case "apps/Deployment":
+		return deployment
+	case "apps/ReplicaSet":
+		return replicaSet
+	case "apps/StatefulSet":
+		return statefulSet
+	case "batch/CronJob":
+		return always
+	case "batch/Job":
+		return job
+	case "policy/PodDisruptionBudget":
+		return observed
+	case "apiextensions.k8s.io/CustomResourceDefinition":
+		return definition
+	case "apiregistration.k8s.io/APIService":
+		return aggregated
+	}
+	return nil
 }
-
-const (
-	crd = "CustomResourceDefinition"
-	api = "APIService"
-)
 
 // kindKey returns the group and the kind of an object.
 func kindKey(o *object.Object) string {

@@ -100,16 +100,18 @@ func TestChildren_AreAppliedRepairedAndPruned(t *testing.T) {
 
 func TestChildren_RestartWritesNothing(t *testing.T) {
 	cluster, web, op := runWeb(t)
-	app := cluster.Create(web.own.of(tree{"metadata": tree{"name": "shop"}, "spec": tree{"image": "nginx", "host": "shop.example.com"}}))
+	cluster.Create(web.own.of(tree{"metadata": tree{"name": "shop"}, "spec": tree{"image": "nginx", "host": "shop.example.com"}}))
 	op.WaitLog("Handler 'reconcile' succeeded")
+	cluster.Object("deployments", "shop").WaitValue("status.availableReplicas", int64(1)) // its controller has nothing left to do
+	op.Stop()
 	kinds := []string{"configmaps", "deployments", "services", "ingresses"}
 	versions := map[string]any{}
 	for _, kind := range kinds {
-		versions[kind] = cluster.Object(kind, "shop").Get().Get("metadata.managedFields")
+		versions[kind] = cluster.Object(kind, "shop").Get().Get("metadata.resourceVersion")
 	}
 	passes := web.passes.Load()
 	mark := op.LogMark()
-	op.Restart()
+	op.Start()
 	op.WaitLogSince(mark, "Handler 'reconcile' succeeded")
 	if got := web.passes.Load(); got != passes+1 {
 		t.Errorf("%d passes since the restart, want 1", got-passes)
@@ -117,5 +119,9 @@ func TestChildren_RestartWritesNothing(t *testing.T) {
 	if wakes := *web.wakes.Load(); len(wakes) != 1 || wakes[0].Kind != kopf.WakeStart {
 		t.Errorf("the pass has the reasons %+v", wakes)
 	}
-	app.Get()
+	for _, kind := range kinds {
+		if got := cluster.Object(kind, "shop").Get().Get("metadata.resourceVersion"); got != versions[kind] {
+			t.Errorf("the restart has changed the %s", kind)
+		}
+	}
 }

@@ -30,5 +30,7 @@ type Config struct {
 	Extra      any           // value of [handlers.Call.Extra] for the operator's own handlers
 	Exit       func()        // ends a process that is still running ExitingTimeout after the stop request; may be nil
 
+	NewPasses func(*core.Deps) core.Passes // constructor of the passes; nil without reconcile handlers
+
 	Now func() time.Time // clock of records and delays; nil for time.Now
 }

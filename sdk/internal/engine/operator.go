@@ -22,7 +22,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/intents"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/replicas"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
@@ -56,7 +55,7 @@ type operator struct {
 
 	admission      *reviews.AdmissionControl // nil if there are no admission handlers
 	streams        *serving.Streams
-	passes         *reconcile.Reconciler
+	passes         core.Passes
 	discovery      *serving.Discovery
 	peerings       *peers.Peerings
 	detached       *memory.DetachedDaemons
@@ -288,7 +287,10 @@ func (o *operator) connect(ctx context.Context) error {
 	o.startPosting()
 	invoker := call.NewInvoker(d.Now, d.Sink, d.Settings.MaxWorkers)
 	o.streams = serving.NewStreams(d, &o.memories, o.detached, invoker)
-	o.passes = reconcile.NewReconciler(d)
+	o.passes = core.NoPasses{}
+	if o.config.NewPasses != nil {
+		o.passes = o.config.NewPasses(d)
+	}
 	o.streams.OnForget = o.passes.Forget
 	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams, o.passes)
 	d.Failures = state.FailuresBeside(d.Settings.Progress)

@@ -88,6 +88,28 @@ func TestOperator_LinksManifestsOnlyWithTheirPackage(t *testing.T) {
 	}
 }
 
+// TestOperator_LinksNoChildrenWithoutReconcileHandlers looks at the symbols of a program: the packages are imported, but the linker
+// leaves out all but the initialization of a few variables.
+func TestOperator_LinksNoChildrenWithoutReconcileHandlers(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "minimal")
+	if out, err := exec.Command("go", "build", "-o", program, "./testdata/minimal").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	symbols, err := exec.Command("go", "tool", "nm", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(symbols)) {
+		fields := strings.Fields(line)
+		name := fields[len(fields)-1]
+		for _, pkg := range []string{module + "/internal/engine/reconcile.", module + "/internal/children."} {
+			if inside, ok := strings.CutPrefix(name, pkg); ok && fields[len(fields)-2] == "T" && inside != "init" {
+				t.Errorf("%s is linked, although no reconcile handler is registered", name)
+			}
+		}
+	}
+}
+
 // TestSDK_DoesNotRequireAPITypes checks the SDK's go.mod, whose modules are in the go.sum of all operators.
 func TestSDK_DoesNotRequireAPITypes(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))

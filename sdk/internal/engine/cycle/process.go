@@ -13,7 +13,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -29,7 +28,7 @@ type Processor struct {
 	memories  *memory.Memories
 	resources IndexedResources
 	detached  *memory.DetachedDaemons
-	passes    *reconcile.Reconciler
+	passes    core.Passes
 }
 
 // IndexedResources are the served resources with their indexers.
@@ -41,7 +40,7 @@ type IndexedResources interface {
 }
 
 // NewProcessor returns the processor of an operator.
-func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources, passes *reconcile.Reconciler) *Processor {
+func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources, passes core.Passes) *Processor {
 	return &Processor{deps: d, invoker: i, memories: m, resources: resources, detached: detached, passes: passes}
 }
 

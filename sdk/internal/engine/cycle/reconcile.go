@@ -6,7 +6,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -28,7 +27,7 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 		return err
 	}
 	former, failing := progress.Handler(h.ID)
-	pass := p.passes.Begin(ctx, &reconcile.Beginning{
+	pass := p.passes.Begin(ctx, &core.Beginning{
 		Key: c.key(), Object: c.object, Subject: c.subject, Essence: memory.HashEssence(c.plan.Cause.New),
 		Listed: c.memory.Life.Listed, RetryAt: former.Record.Delayed, Requested: s.Requested.Calls(h.ID),
 	})

@@ -36,19 +36,8 @@ type noted struct {
 	name childName
 }
 
-// Beginning is the state of an object in a cycle that may begin a pass.
-type Beginning struct {
-	Key       queue.Key
-	Object    *object.Object
-	Subject   *observe.Subject
-	Essence   uint64    // hash of the essence
-	Listed    bool      // the object existed before the operator
-	RetryAt   time.Time // time of the next attempt by the record on the object; zero if the last pass has not failed
-	Requested bool      // a person has asked for a pass
-}
-
-// Begin returns the pass that is due for an object; nil if none is.
-func (r *Reconciler) Begin(ctx context.Context, b *Beginning) *Pass {
+// begin returns the pass that is due for an object; nil if none is.
+func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	f := r.family(b.Key.Resource)
 	if f == nil {
 		return nil
@@ -71,7 +60,7 @@ func (r *Reconciler) Begin(ctx context.Context, b *Beginning) *Pass {
 }
 
 // arrive stores the newest state of a parent, and adds the reasons for a pass.
-func (f *family) arrive(b *Beginning) *parent {
+func (f *family) arrive(b *core.Beginning) *parent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.parentOf(b.Object.UID)

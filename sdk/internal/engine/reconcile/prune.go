@@ -14,9 +14,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// protected are the kinds whose objects hold others: their children are deleted only if the declaration says so.
-var protected = map[string]bool{
-	"namespaces.v1": true, "persistentvolumeclaims.v1": true, "customresourcedefinitions.v1.apiextensions.k8s.io": true,
+// protected reports whether the objects of a resource hold other objects or data: they are deleted only if the declaration says so.
+func protected(resource string) bool {
+	switch resource {
+	case "namespaces.v1", "persistentvolumeclaims.v1", "customresourcedefinitions.v1.apiextensions.k8s.io":
+		return true
+	}
+	return false
 }
 
 // pruned is how long a pass waits for the end of a deletion before it looks again.
@@ -61,7 +65,7 @@ func (p *Pass) waves() (all [][]*desired) {
 	defer f.mu.Unlock()
 	p.parent.waves = false
 	for _, k := range slices.Backward(f.kinds) {
-		if k.owned.Keep || k.resource == nil || protected[k.resource.Key()] && !k.owned.Prune {
+		if k.owned.Keep || k.resource == nil || protected(k.resource.Key()) && !k.owned.Prune {
 			continue
 		}
 		if wave := p.candidates(k); len(wave) > 0 {

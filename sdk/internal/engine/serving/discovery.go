@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -41,7 +40,7 @@ type Discovery struct {
 	admission  *reviews.AdmissionControl
 	namespaces *Namespaces
 	peerings   *peers.Peerings
-	passes     *reconcile.Reconciler
+	passes     core.Passes
 	changed    core.Wakeup // raised when a CRD or the namespaces have changed, or the operator was paused or resumed
 
 	Joined <-chan struct{} // closed when the operator knows its first shards
@@ -55,7 +54,7 @@ type Discovery struct {
 }
 
 // NewDiscovery returns the discovery of an operator.
-func NewDiscovery(d *core.Deps, s *Streams, a *reviews.AdmissionControl, n *Namespaces, p *peers.Peerings, r *reconcile.Reconciler) *Discovery {
+func NewDiscovery(d *core.Deps, s *Streams, a *reviews.AdmissionControl, n *Namespaces, p *peers.Peerings, r core.Passes) *Discovery {
 	joined := make(chan struct{})
 	close(joined)
 	return &Discovery{

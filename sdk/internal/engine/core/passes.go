@@ -1,0 +1,68 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// Passes keep the children of objects. It is an interface, so that operators without reconcile handlers do not link the package
+// that implements it. The methods are safe for concurrent use.
+type Passes interface {
+	// Adjust watches the children of the served objects in the namespaces. Known are all resources of the cluster.
+	Adjust(ctx context.Context, served, known []resources.Resource, namespaces []string)
+
+	// Stop ends all watches of children, and keeps the known children.
+	Stop()
+
+	// Begin returns the pass that is due for an object; nil if none is.
+	Begin(ctx context.Context, b *Beginning) Pass
+
+	// Update sets the newest version of an object, which the operator has made.
+	Update(key queue.Key, newest *object.Object)
+
+	// Forget drops an object that was deleted, or that this replica does not handle.
+	Forget(key queue.Key)
+}
+
+// Pass is one call of a reconcile handler. It is the value of [handlers.Call.Extra].
+type Pass interface {
+	Fresh() bool                        // the object has changed since the last pass
+	Complete(ctx context.Context) error // prunes, after the handler has succeeded
+	End(out handlers.Outcome)
+	Abort() // the pass does not count
+}
+
+// Beginning is the state of an object in a cycle that may begin a pass.
+type Beginning struct {
+	Key       queue.Key
+	Object    *object.Object
+	Subject   *observe.Subject
+	Essence   uint64    // hash of the essence
+	Listed    bool      // the object existed before the operator
+	RetryAt   time.Time // time of the next attempt by the record on the object; zero if the last pass has not failed
+	Requested bool      // a person has asked for a pass
+}
+
+// NoPasses are the passes of an operator without reconcile handlers.
+type NoPasses struct{}
+
+// Adjust implements [Passes].
+func (NoPasses) Adjust(context.Context, []resources.Resource, []resources.Resource, []string) {}
+
+// Stop implements [Passes].
+func (NoPasses) Stop() {}
+
+// Begin implements [Passes].
+func (NoPasses) Begin(context.Context, *Beginning) Pass { return nil }
+
+// Update implements [Passes].
+func (NoPasses) Update(queue.Key, *object.Object) {}
+
+// Forget implements [Passes].
+func (NoPasses) Forget(queue.Key) {}
