@@ -260,7 +260,7 @@ func (p *Pass) judge(c *child, d *desired) ([]children.Drift, children.Ownership
 	if c.Applied == d.hash && c.Entry == c.verified && c.verified != 0 && !c.verify {
 		return nil, children.Covered
 	}
-	if c.managed == nil && c.Entry == c.verified {
+	if c.managed == nil && c.Entry == c.verified && c.verified != 0 {
 		return nil, children.Drifted // by the hash alone: another text is desired, or the child must be verified
 	}
 	entries, err := children.ParseEntries(c.managed)
@@ -269,7 +269,7 @@ func (p *Pass) judge(c *child, d *desired) ([]children.Drift, children.Ownership
 	}
 	ownership, drift := children.Judge(entries, f.manager, d.tree)
 	drift, left := c.leave(d, drift)
-	if ownership == children.Drifted && len(drift) == 0 && left {
+	if ownership == children.Drifted && len(drift) == 0 && left && d.kind.owned.Drift != handlers.DriftReport { // a report follows a conflict
 		ownership = children.Covered
 	}
 	if c.Applied != d.hash || c.verify {

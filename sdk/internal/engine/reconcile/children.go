@@ -133,6 +133,7 @@ func (f *family) compare(c *child, before children.Digest) {
 		c.verify = true
 		f.changed(c.kind, before, c.Digest, watch.Modified)
 	case children.WakeParent:
+		c.verify = c.verify || c.Generation != before.Generation // the change of the state can come with an unseen change of fields
 		f.changed(c.kind, before, c.Digest, watch.Modified)
 	}
 }

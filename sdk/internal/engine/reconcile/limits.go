@@ -56,7 +56,7 @@ func (f *fight) wait(now time.Time) time.Duration { return max(0, f.until.Sub(no
 
 // note counts a revert. It reports whether it begins a fight.
 func (f *fight) note(now time.Time, about string) (begins bool) {
-	f.reverts = slices.DeleteFunc(append(slices.Clone(f.reverts), now), func(t time.Time) bool { return now.Sub(t) > max(fightWithin, 2*f.delay) })
+	f.reverts = slices.DeleteFunc(append(slices.Clone(f.reverts), now), func(t time.Time) bool { return now.Sub(t) > max(fightWithin, fightCount*f.delay) })
 	f.about = about
 	if len(f.reverts) < fightCount {
 		f.delay = 0

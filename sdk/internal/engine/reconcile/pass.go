@@ -134,7 +134,7 @@ func (p *Pass) settle(at noted, before children.Digest) {
 		p.parent.add(Wake{Kind: WakeChild, Type: watch.Added, Child: at.kind.describe(now.Digest)})
 	default:
 		if wake := now.Digest.Wake(&before); wake != children.NoWake {
-			now.verify = now.verify || wake == children.WakeVerify
+			now.verify = now.verify || wake == children.WakeVerify || now.Generation != before.Generation
 			p.parent.add(p.family.wakeFor(at.kind, before, now.Digest, now.Digest, watch.Modified))
 		}
 	}
