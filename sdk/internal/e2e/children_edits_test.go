@@ -96,14 +96,20 @@ func keepEdited(t *testing.T, kind string, e edited, drift kopf.DriftPolicy) *ed
 		return []tree{made}
 	})
 	k.WaitHandled(k.Create(k.own.of(tree{"metadata": tree{"name": "probe"}})))
-	client, err := rest.HTTPClientFor(k.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(client.Transport) })
-	d := &editor{keeper: k, edited: e, kind: kind, client: client, child: k.Object(e.plural+groupSuffix(e.version), "main")}
+	d := edit(k, e, kind)
 	d.value = d.child.Get().Get(kopf.Path(e.field))
 	return d
+}
+
+// edit returns an editor of the child of the main parent.
+func edit(k *keeper, e edited, kind string) *editor {
+	k.t.Helper()
+	client, err := rest.HTTPClientFor(k.Config)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(client.Transport) })
+	return &editor{keeper: k, edited: e, kind: kind, client: client, child: k.Object(e.plural+groupSuffix(e.version), "main")}
 }
 
 func groupSuffix(version string) string {
