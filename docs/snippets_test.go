@@ -32,6 +32,11 @@ func _(ctx context.Context, t *testing.T, r *kopf.Registry, registry kopf.Regist
 var packages = map[string]string{
 	"context": "context", "embed": "embed", "errors": "errors", "fmt": "fmt", "log": "log", "http": "net/http", "os": "os", "slices": "slices",
 	"slog": "log/slog", "sync": "sync", "synctest": "testing/synctest", "testing": "testing", "time": "time",
+	"rand":           "crypto/rand",
+	"appsv1":         "k8s.io/api/apps/v1",
+	"batchv1":        "k8s.io/api/batch/v1",
+	"corev1":         "k8s.io/api/core/v1",
+	"networkingv1":   "k8s.io/api/networking/v1",
 	"apierrors":      "k8s.io/apimachinery/pkg/api/errors",
 	"meta":           "k8s.io/apimachinery/pkg/api/meta",
 	"metav1":         "k8s.io/apimachinery/pkg/apis/meta/v1",

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/kopf-dev/kopf/sdk v0.1.0
 	github.com/kopf-dev/kopf/sdk/metrics v0.1.0
+	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
 	k8s.io/client-go v0.37.1
 )

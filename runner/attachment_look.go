@@ -122,7 +122,7 @@ func (a *Attachment) whyNotSeen(err error) string {
 		return "this operator is built with an older release of Kopf, which does not show this; rebuild it with the release of this program, or use kubectl"
 	}
 	if _, answered := errors.AsType[*inspect.UnreadableError](err); !answered && !a.State().Live {
-		return "the operator does not answer; it is asked again when it runs"
+		return "the operator does not answer; the object is read again when it runs"
 	}
 	return err.Error()
 }

@@ -91,7 +91,7 @@ func TestAttachment_LooksAtOneFacetAtATime(t *testing.T) {
 	})
 	answers.are(func(Look) (Looked, error) { return Looked{}, os.ErrNotExist })
 	wait("the operator does not answer", func(s *State) bool {
-		return s.Looked != nil && s.Looked.Error == "the operator does not answer; it is asked again when it runs"
+		return s.Looked != nil && s.Looked.Error == "the operator does not answer; the object is read again when it runs"
 	})
 
 	if err := a.Do(t.Context(), Intent{Kind: IntentLook}); err != nil {

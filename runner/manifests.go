@@ -74,7 +74,7 @@ func newManifestWatcher(o Options) (*manifestWatcher, error) {
 
 // run watches until the context is cancelled.
 func (w *manifestWatcher) run(ctx context.Context) {
-	defer func() { _ = w.notify.Close() }() // nothing is written through it
+	defer func() { _ = w.notify.Close() }() // an error of closing is irrelevant, because the watcher writes nothing
 	burst := newBurst()
 	defer burst.stop()
 	for {

@@ -20,7 +20,7 @@ type operator struct {
 	reload   time.Time // [Reload].At of the reload that started the process; zero without a reload
 
 	// Only the goroutine that reads the inspector uses the following fields.
-	feed    operatorFeed
+	feed    operatorFeed // operator's state, assembled from the messages received so far
 	ready   bool
 	retried bool // a retry of failed handlers was requested
 	reviews bool // the operator has become ready to review objects

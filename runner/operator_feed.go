@@ -13,8 +13,8 @@ type operatorFeed struct {
 	lastLog time.Time
 }
 
-// receive publishes the log lines of a message, and returns the state of the operator after it; nil in the middle
-// of a batch of messages.
+// receive publishes the log lines of a message, and returns the operator's state after the message. In the middle of a batch of
+// messages, it returns nil.
 func (f *operatorFeed) receive(store *store, m inspect.Message) *inspect.Snapshot {
 	f.replica.Apply(m)
 	lines := m.Log

@@ -141,7 +141,7 @@ func (a *app) apply() tea.Msg {
 	return parts.Request{What: "applied " + parts.ManifestNames(a.screen.State), Intent: runner.Intent{Kind: runner.IntentApply}}
 }
 
-// noManifests returns why the manifests cannot be applied.
+// noManifests returns the reason why the manifests cannot be applied.
 func (a *app) noManifests() string {
 	s := a.screen.State
 	if s.NotOurs() == "" && len(s.Manifests) == 0 {
@@ -150,7 +150,7 @@ func (a *app) noManifests() string {
 	return a.noApply()
 }
 
-// noApply returns why nothing can be applied.
+// noApply returns the reason why nothing can be applied.
 func (a *app) noApply() string {
 	s := a.screen.State
 	switch {
@@ -188,8 +188,7 @@ func (a *app) restart() tea.Msg {
 	return parts.Request{What: what, Intent: runner.Intent{Kind: runner.IntentRestart}}
 }
 
-// noRestart returns why neither the operator can be restarted nor a failed cluster be tried
-// again.
+// noRestart returns the reason why the operator cannot be restarted, and a failed cluster cannot be opened again.
 func (a *app) noRestart() string {
 	switch s := a.screen.State; {
 	case s.NotOurs() != "":
@@ -230,7 +229,7 @@ func (a *app) openKeySheet() tea.Msg {
 	return nil
 }
 
-// quit ends the workbench. If something continues to run without it, it asks first.
+// quit ends the workbench. If a program continues to run afterwards, quit asks the user first.
 func (a *app) quit() tea.Msg {
 	stays := a.farewell()
 	if len(stays) == 0 {

@@ -45,11 +45,11 @@ type app struct {
 	handlers  *handlers.Page
 	resources *resources.Page
 	object    *object.Page  // nil if no object is open
-	stale     map[page]bool // pages that have not taken over the state yet
+	stale     map[page]bool // pages that were not refreshed with the current state
 
 	looking   looking // view that the session was asked to follow
 	exec      func(*exec.Cmd, tea.ExecCallback) tea.Cmd
-	inquiring bool // an inquiry to the operator is in flight
+	inquiring bool // an inquiry to the operator is running
 
 	logStrip bool
 	restored layout       // layout of the last session

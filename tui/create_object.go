@@ -13,7 +13,7 @@ import (
 )
 
 type (
-	// templatesMsg brings the templates of new objects.
+	// templatesMsg delivers the templates of new objects.
 	templatesMsg struct {
 		from      parts.CreateObject
 		templates []runner.Template

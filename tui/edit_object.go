@@ -18,16 +18,16 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// An edit goes from the object to a file, to the user's editor, and back. The file stays until the change is accepted, or
-// there is none: nothing that the user has typed is lost.
+// An edit writes the object to a file, opens the user's editor, and saves the changed file. The file stays until the change is
+// accepted or the user made no change, so that no typed text is lost.
 
 // objectEdit is an edit of an object.
 type objectEdit struct {
 	draft  *runner.Draft
 	file   string
 	text   string   // text of the file when the editor opened it
-	again  bool     // the text was refused before
-	former []string // files with the user's texts from before a conflict
+	again  bool     // an earlier save of the text was rejected
+	former []string // files with the user's texts before conflicts
 }
 
 type (
@@ -43,11 +43,11 @@ type (
 		err  error
 	}
 
-	// savedMsg brings the result of an edit.
+	// savedMsg delivers the result of an edit.
 	savedMsg struct {
 		edit    *objectEdit
 		changed []string
-		same    bool // there is no change
+		same    bool // the user made no change
 		err     error
 	}
 
@@ -100,7 +100,7 @@ func (e *objectEdit) create() error {
 	return e.write(e.draft.Text, "")
 }
 
-// noteMark begins the lines before the text that are for the user.
+// noteMark is the start of the lines of the note, which precede the text.
 const noteMark = "#: "
 
 // write writes a text to the file, beneath a note.

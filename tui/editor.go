@@ -12,7 +12,7 @@ import (
 // edit runs the user's editor in the terminal, at a line of a file.
 func (a *app) edit(file string, line int) tea.Cmd {
 	args := editorCommand(a.env.editor, file, line)
-	// The user's own variable names the program.
+	// The program is the value of the user's own environment variable.
 	cmd := exec.CommandContext(a.ctx, args[0], args[1:]...)
 	cmd.Dir = a.screen.State.Dir
 	return a.exec(cmd, func(err error) tea.Msg {

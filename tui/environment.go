@@ -8,7 +8,7 @@ import (
 // environment has the values of environment variables about the terminal and the user.
 type environment struct {
 	utf8   bool   // the locale is UTF-8
-	editor string // the user's; empty if none is set
+	editor string // command of the user's editor; empty if none is set
 }
 
 // editorVariables are the variables that can have the user's editor, by precedence. The first is a variable of kubectl.

@@ -13,7 +13,7 @@ import (
 // of drawing, whatever happens in the cluster.
 const feedInterval = time.Second / 15
 
-// stateMsg brings a state to the screen.
+// stateMsg delivers a state to the screen.
 type stateMsg struct{ state *explain.State }
 
 // feed sends the states of the source to the screen until the context ends or the source

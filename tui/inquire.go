@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// inquiryTimeout is how long the operator may take to answer a page.
+// inquiryTimeout is how long the operator may take to respond to an inquiry.
 const inquiryTimeout = 10 * time.Second
 
-// inquirer is a page that asks the operator for more than the state.
+// inquirer is a page that requests more data from the operator than the state.
 type inquirer interface {
 	// Inquire returns the page's next inquiry, or nil. It is called after each message while the page is shown, but
 	// not before the previous inquiry of any page is answered.

@@ -16,7 +16,7 @@ func (a *app) pressKey(msg tea.KeyPressMsg) tea.Cmd {
 	return a.key(msg)
 }
 
-// key passes a key to the innermost thing that is open.
+// key passes a key to the dialog, the filter or the page, whichever is open on top.
 func (a *app) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	switch {

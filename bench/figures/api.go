@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,15 +68,7 @@ func retryAfter(response *http.Response) time.Duration {
 }
 
 func (a *api) sendOnce(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, a.server+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	if contentType != "" {
-		request.Header.Set("Content-Type", contentType)
-	}
-	return a.http.Do(request)
+	return a.sendAccepting(ctx, method, path, "application/json", contentType, body)
 }
 
 // do sends a request and returns the body of the response.

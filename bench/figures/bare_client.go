@@ -60,6 +60,11 @@ func runBareClient(args []string) error {
 	}()
 	b := &bareClient{api: client, namespace: flags.namespace, failed: make(chan error, 1),
 		t: handledState{patch: []byte(os.Getenv(bareVariable)), status: []byte(os.Getenv(bareStatusVariable))}}
+	if b.children = os.Getenv(bareChildrenVariable) != ""; b.children {
+		if err := b.watchChildren(ctx); err != nil {
+			return err
+		}
+	}
 	if err := client.watchFrom(ctx, flags.namespace, "", func(line []byte) { b.handle(ctx, line) }); err != nil {
 		return err
 	}
@@ -95,11 +100,21 @@ type bareClient struct {
 	api       *api
 	namespace string
 	t         handledState
+	children  bool // create children rather than patch the objects
 	objects   sync.WaitGroup
 	failed    chan error
 }
 
 var addedPrefix = []byte(`{"type":"ADDED"`)
+
+// work does the work for an object.
+func (b *bareClient) work(ctx context.Context, name, uid string) error {
+	if b.children {
+		return b.applyChildren(ctx, name, uid)
+	}
+	fmt.Println(name, time.Now().UnixNano())
+	return b.api.patchHandled(ctx, objects(b.namespace, name), b.t)
+}
 
 // handle handles a line of the watch.
 func (b *bareClient) handle(ctx context.Context, line []byte) {
@@ -107,9 +122,9 @@ func (b *bareClient) handle(ctx context.Context, line []byte) {
 		return
 	}
 	name := objectName(line)
+	uid := member(line, `"uid":"`)
 	b.objects.Go(func() {
-		fmt.Println(name, time.Now().UnixNano())
-		if err := b.api.patchHandled(ctx, objects(b.namespace, name), b.t); err != nil && !errors.Is(err, context.Canceled) {
+		if err := b.work(ctx, name, uid); err != nil && !errors.Is(err, context.Canceled) {
 			select {
 			case b.failed <- err:
 			default: // another object's error ends the program

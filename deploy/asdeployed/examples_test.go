@@ -46,10 +46,12 @@ const patience = 2 * time.Minute
 // restartDelay keeps a program that fails at once from being started all the time.
 const restartDelay = 100 * time.Millisecond
 
-// eventsRule and statusRule are rules that most operators have for what does not happen to each object.
+// eventsRule and statusRule are rules that most operators have for what does not happen to each object. Only a cluster with
+// the plugin OwnerReferencesPermissionEnforcement checks ownersRule.
 const (
 	eventsRule = "events"
 	statusRule = "kopfexamples.kopf.dev/status"
+	ownersRule = "kopfexamples.kopf.dev/finalizers"
 )
 
 // exampleCase is an example with the rules that the life of its object does not need.
@@ -66,7 +68,7 @@ var cases = []exampleCase{
 	// Kubernetes events are posted only about failures, and by handlers that record some. The status is
 	// changed only by handlers with results or with patches of it.
 	{folder: "01-minimal", unused: []string{eventsRule}},
-	{folder: "02-children", unused: []string{eventsRule}},
+	{folder: "02-children", unused: []string{eventsRule, statusRule, ownersRule}},
 	{folder: "03-exceptions", unused: []string{statusRule}},
 	{folder: "04-events", unused: []string{statusRule}},
 	{folder: "05-handlers", unused: []string{eventsRule, statusRule}},
@@ -83,8 +85,11 @@ var cases = []exampleCase{
 	{folder: "15-timers", unused: []string{eventsRule, statusRule}}, // the object may be gone before a tick has a result
 	{folder: "16-indexing", unused: []string{eventsRule}},
 	{folder: "17-admission", args: []string{"--webhook-listen=127.0.0.1:0", "--webhook-managed=tried.kopf.dev"}},
+	{folder: "18-web-app", unused: []string{eventsRule, "webapps.kopf.dev/finalizers"}},
+	// The API server checks the verb bind by itself, as a part of other requests.
+	{folder: "19-tenants", unused: []string{eventsRule, "tenants.kopf.dev/finalizers", "clusterroles.rbac.authorization.k8s.io"}},
 	{folder: "99-all-at-once"},
-	{folder: "ephemeral-volume-claims", unused: []string{eventsRule}},
+	{folder: "ephemeral-volume-claims", unused: []string{eventsRule, "ephemeralvolumeclaims.kopf.dev/finalizers"}},
 }
 
 // TestExamples_AllAreTried compares the cases with the folders of the examples.

@@ -1,18 +1,14 @@
-// Package children creates a pod for each object.
+// Package children keeps a pod for each object.
 package children
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopf/owner"
+	"github.com/kopf-dev/kopf/sdk/kopf/manifest"
 )
 
 // Example has the fields that the handler reads.
@@ -23,67 +19,27 @@ type Example struct {
 	} `json:"spec"`
 }
 
-// Register registers the handlers. kopf dev and kopf run call it.
+// Register registers the handler. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
-	// A new cluster rejects pods for some seconds.
-	kopf.OnCreate(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), create, kopf.RetryDelay(2*time.Second),
-		kopf.Uses(kopf.Resource("v1", "pods"), "create"))
+	kopf.OnReconcile(r, kopf.Resource("kopf.dev/v1", "kopfexamples"), reconcile,
+		kopf.Own{Resource: kopf.Resource("v1", "pods")})
 }
 
-// create creates the pod. The list of children in Result is stored at status.create.
-func create(ctx context.Context, c *kopf.Change[Example]) error {
-	pod, err := podFor(c)
-	if err != nil {
-		return err
-	}
-	pods, err := podsIn(ctx, c.Namespace)
-	if err != nil {
-		return err
-	}
-	created, err := pods.Create(ctx, pod, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	c.Logger.Info("created the pod", "pod", created.GetName())
-	c.Result = map[string]any{"children": []any{created.GetUID()}}
-	return nil
+// reconcile keeps the pod. Most fields of a pod cannot be changed, so its name depends on them: a change creates another
+// pod, and the previous pod is deleted.
+func reconcile(ctx context.Context, p *kopf.Pass[Example]) error {
+	return p.Apply(ctx, podFor(p.Name, p.Object))
 }
 
-// podFor returns the pod to create. Kubernetes generates its name from the owner's.
-func podFor(c *kopf.Change[Example]) (*unstructured.Unstructured, error) {
-	field := c.Object.Spec.Field
-	if field == "" {
-		field = "default-value"
-	}
-	duration := c.Object.Spec.Duration
-	if duration == "" {
-		duration = "0"
-	}
-	pod := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1",
-		"kind":       "Pod",
-		"spec": map[string]any{
-			"containers": []any{map[string]any{
-				"name":    "the-only-one",
-				"image":   "busybox",
-				"command": []any{"sh", "-x", "-c"},
-				"args":    []any{fmt.Sprintf("echo FIELD=$FIELD; sleep %s", duration)},
-				"env":     []any{map[string]any{"name": "FIELD", "value": field}},
-			}},
-		},
-	}}
-	// Put it into the owner's namespace, with the owner's labels, and delete it with the owner.
-	if err := owner.Adopt(pod, c.Body, owner.Options{}); err != nil {
-		return nil, err
-	}
-	return pod, nil
-}
-
-// podsIn returns a client for the pods of a namespace, with the operator's credentials.
-func podsIn(ctx context.Context, namespace string) (dynamic.ResourceInterface, error) {
-	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace), nil
+// podFor returns the pod of an object.
+func podFor(name string, e *Example) *corev1.Pod {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name:    "the-only-one",
+		Image:   "busybox",
+		Command: []string{"sh", "-x", "-c"},
+		Args:    []string{"echo FIELD=$FIELD; sleep " + cmp.Or(e.Spec.Duration, "0")},
+		Env:     []corev1.EnvVar{{Name: "FIELD", Value: cmp.Or(e.Spec.Field, "default-value")}},
+	}}}}
+	pod.Name = manifest.NameOf(name, manifest.Checksum(pod.Spec))
+	return pod
 }

@@ -10,52 +10,49 @@ import (
 
 func TestMain(m *testing.M) { kopftest.Main(m) }
 
-func TestCreate_PodIsDeletedWithItsOwner(t *testing.T) {
+func TestPod_IsReplacedAndDeletedWithItsOwner(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("../crd.yaml")
-	operator := cluster.Run(Register)
+	cluster.Run(Register)
 	example := cluster.ApplyFile("obj.yaml")
-	operator.WaitHandled(example)
+	waitField := func(want string) {
+		t.Helper()
+		cluster.WaitList("pods", "one pod with the field "+want, func(pods []*kopf.Object) bool {
+			return len(pods) == 1 && pods[0].Get("spec.containers[0].env[0].value") == want
+		})
+	}
+	waitField("value")
+	example.Set("spec.field", "other")
+	waitField("other")
 
-	pods := cluster.List("pods")
-	if len(pods) != 1 {
-		t.Fatalf("%d pods", len(pods))
-	}
-	var result struct{ Children []string }
-	example.WaitResult("create", &result)
-	if uid := pods[0].Get("metadata.uid"); len(result.Children) != 1 || result.Children[0] != uid {
-		t.Errorf("the children are %v, want %v", result.Children, uid)
-	}
-	if label := pods[0].Get("metadata.labels.somelabel"); label != "somevalue" {
-		t.Errorf("the label is %v", label)
-	}
+	pod := cluster.Object("pods", podName(t, cluster))
+	first := pod.Get().Get("metadata.uid")
+	pod.Delete()
+	pod.WaitFor("it is another one", func(o *kopf.Object) bool { return o.Get("metadata.uid") != first })
 
 	example.Delete()
 	cluster.WaitList("pods", "no pods", func(pods []*kopf.Object) bool { return len(pods) == 0 })
 }
 
+func podName(t *testing.T, cluster *kopftest.Cluster) string {
+	t.Helper()
+	pods := cluster.List("pods")
+	if len(pods) != 1 {
+		t.Fatalf("%d pods", len(pods))
+	}
+	return pods[0].Get("metadata.name").(string)
+}
+
 func TestPodFor_UsesDefaults(t *testing.T) {
-	c := kopftest.Change[Example](t, `
-apiVersion: kopf.dev/v1
-kind: KopfExample
-metadata: {name: x, namespace: here, uid: "1-2-3"}
-spec: {}
-`)
-	made, err := podFor(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod, err := kopf.ObjectOf(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if value := pod.Get("spec.containers[0].env[0].value"); value != "default-value" {
+	pod := podFor("x", &Example{})
+	main := pod.Spec.Containers[0]
+	if value := main.Env[0].Value; value != "default-value" {
 		t.Errorf("the field is %v", value)
 	}
-	if args, _ := pod.Get("spec.containers[0].args[0]").(string); !strings.HasSuffix(args, "sleep 0") {
-		t.Errorf("the command is %v", args)
+	if !strings.HasSuffix(main.Args[0], "sleep 0") {
+		t.Errorf("the command is %v", main.Args)
 	}
-	if namespace := pod.Get("metadata.namespace"); namespace != "here" {
-		t.Errorf("the namespace is %v", namespace)
+	if !strings.HasPrefix(pod.Name, "x-") {
+		t.Errorf("the name is %s", pod.Name)
 	}
 }

@@ -46,7 +46,7 @@ func (e *NotReadyError) Error() string {
 	for _, u := range e.Pending {
 		lines = append(lines, u.String())
 	}
-	return strings.Join(append(lines, "apply objects that a startup handler needs before, with kubectl"), "\n")
+	return strings.Join(append(lines, "if a startup handler needs some of these objects, apply them with kubectl first"), "\n")
 }
 
 // Readiness returns the reasons why an operator does not review objects yet.

@@ -93,8 +93,8 @@ func Dial(address string) (*Client, error) {
 	return c, nil
 }
 
-// NewClient returns a client for an operator that a function connects to, such as through a port-forward to its
-// pod, with the token of the operator. It does not connect.
+// NewClient returns a client for an operator. The client connects by the given function, for example through a port-forward
+// to the operator's pod, and sends the given token. NewClient does not connect.
 func NewClient(dial func(context.Context) (net.Conn, error), bearer string) *Client {
 	c := newClient(dial)
 	c.token = func() (token, error) { return token{text: bearer}, nil }
@@ -145,8 +145,8 @@ func (c *Client) Index(ctx context.Context, id string, offset, limit int) (*Inde
 	return c.SearchIndex(ctx, id, "", offset, limit)
 }
 
-// SearchIndex is [Client.Index] for the entries whose key or value has all words of a text, in any case. Only the
-// beginnings of long texts are searched, as far as entries have them.
+// SearchIndex is [Client.Index] for the entries whose key or value contains all words of a text, ignoring case. Keys and values
+// that are cut in an [IndexEntry] are only searched up to the cut.
 func (c *Client) SearchIndex(ctx context.Context, id, search string, offset, limit int) (*IndexPage, error) {
 	query := url.Values{"id": {id}, "offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
 	if search != "" {
@@ -191,7 +191,7 @@ func (c *Client) Events(ctx context.Context, ref Ref) ([]map[string]any, error) 
 	return events.Events, nil
 }
 
-// read requests an object, or its events, which the operator reads from the cluster.
+// read requests an object or its events. The operator reads them from the cluster.
 func (c *Client) read(ctx context.Context, path string, ref Ref, into any) error {
 	query := url.Values{"resource": {ref.Resource}, "namespace": {ref.Namespace}, "name": {ref.Name}, "uid": {ref.UID}}
 	body, err := c.request(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
@@ -208,7 +208,7 @@ func (c *Client) read(ctx context.Context, path string, ref Ref, into any) error
 	return nil
 }
 
-// Do sends an intent. It returns a [*RefusedError] if the operator refuses it.
+// Do sends an intent. It returns a [*RefusedError] if the operator refuses the intent.
 func (c *Client) Do(ctx context.Context, in Intent) error {
 	text, err := json.Marshal(in)
 	if err != nil {
@@ -229,7 +229,7 @@ func (c *Client) Do(ctx context.Context, in Intent) error {
 	return nil
 }
 
-// Messages yields the messages of the stream. It ends after the operator's Bye, or with an error.
+// Messages yields the messages of the stream. The stream ends after the message with Bye, or with an error.
 func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		body, err := c.request(ctx, http.MethodGet, StreamPath, nil)
@@ -237,7 +237,7 @@ func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 			yield(Message{}, err)
 			return
 		}
-		// An error of closing only repeats how the stream ended.
+		// An error of closing is irrelevant, because the stream has already ended.
 		defer func() { _ = body.Close() }()
 		messages := decoder(body)
 		for {
@@ -256,8 +256,8 @@ func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	}
 }
 
-// Stream yields the state of the operator at first and after each change. The snapshots are immutable
-// and share what did not change. It ends as [Client.Messages] does.
+// Stream yields the current state of the operator, and the new state after each change. The snapshots are immutable, and share
+// their unchanged parts. The stream ends like [Client.Messages].
 func (c *Client) Stream(ctx context.Context) iter.Seq2[*Snapshot, error] {
 	return func(yield func(*Snapshot, error) bool) {
 		var replica Replica
@@ -295,7 +295,7 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	}
 	response, err := c.http.Do(request)
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // e repeats an internal URL
+		err = e.Err // without the message of e, which has an internal URL
 	}
 	if err != nil {
 		return nil, fmt.Errorf("inspector: %w", err)
@@ -325,8 +325,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// decoder keeps numbers of unknown types as they were written; large ones would change as floating
-// point.
+// decoder keeps numbers of unknown types in their JSON notation, because large numbers would lose digits as floating point.
 func decoder(r io.Reader) *json.Decoder {
 	d := json.NewDecoder(bufio.NewReaderSize(r, 64<<10))
 	d.UseNumber()

@@ -32,9 +32,9 @@ const (
 	ReasonCreate Reason = "create"
 	ReasonUpdate Reason = "update"
 	ReasonDelete Reason = "delete"
-	ReasonResume Reason = "resume" // unchanged, but this process sees the object for the first time
+	ReasonResume Reason = "resume" // the object is unchanged, and this process sees it for the first time
 	ReasonNoop   Reason = "noop"   // the essence has not changed
-	ReasonFree   Reason = "free"   // being deleted, without the operator's finalizer
+	ReasonFree   Reason = "free"   // the object is being deleted, and does not have the operator's finalizer
 )
 
 // DiffOp is the kind of change of a field.
@@ -44,7 +44,7 @@ type DiffOp string
 const (
 	DiffAdd    DiffOp = "add"    // the field was absent or null
 	DiffChange DiffOp = "change" // the field had another value
-	DiffRemove DiffOp = "remove" // the field is absent or null now
+	DiffRemove DiffOp = "remove" // the new field is absent or null
 )
 
 // ErrorKind is the kind of a [HandlerError].
@@ -71,13 +71,13 @@ const (
 	MismatchLabel      MismatchKind = "label"
 	MismatchAnnotation MismatchKind = "annotation"
 	MismatchField      MismatchKind = "field" // the field is absent, or has not changed
-	MismatchValue      MismatchKind = "value" // the field's value, in any of its states
-	MismatchOld        MismatchKind = "old"   // the field's last-handled value
-	MismatchNew        MismatchKind = "new"   // the field's current value
+	MismatchValue      MismatchKind = "value" // neither the last-handled nor the current value of the field matches
+	MismatchOld        MismatchKind = "old"   // the last-handled value of the field does not match
+	MismatchNew        MismatchKind = "new"   // the current value of the field does not match
 	MismatchWhen       MismatchKind = "when"  // a function of kopf.When returned false
 )
 
-// UnservedReason is why a selector is not served.
+// UnservedReason is the reason why a selector is not served.
 type UnservedReason string
 
 // The reasons not to serve a selector.

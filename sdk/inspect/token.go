@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// TokenVariable is the environment variable with the token of inspectors at TCP addresses, for operators and
-// clients that share no files, such as those in containers. Without it, each operator makes a token of its own.
+// TokenVariable is the environment variable with the token of inspectors at TCP addresses, for operators and clients that
+// share no files, for example in containers. Without it, each operator generates a token.
 const TokenVariable = "KOPF_INSPECTOR_TOKEN"
 
 // TokenFile returns the file in which the operator at a port of this machine keeps its token. The folder belongs to
-// the user: it is $XDG_RUNTIME_DIR, or else the cache folder, or else a separate folder in the folder for temporary
-// files. TokenFile creates the folder, and returns an error if other users have access. Clients read all three
+// the user. It is the first of these that is known: $XDG_RUNTIME_DIR, the cache folder, and a separate folder in the folder for
+// temporary files. TokenFile creates the folder, and returns an error if other users have access. Clients read all three
 // folders.
 func TokenFile(port string) (string, error) {
 	var err error
@@ -33,8 +33,8 @@ func TokenFile(port string) (string, error) {
 	return "", fmt.Errorf("inspector: create a folder for its token: %w; set %s instead", err, TokenVariable)
 }
 
-// tokenFolders returns the folders for tokens, the preferred one first. An operator and a client of the same user
-// may have different ones, since services and containers are started without some of the variables.
+// tokenFolders returns the folders for tokens, by preference. An operator and a client of the same user may prefer different
+// folders, because services and containers are started without some of the variables.
 func tokenFolders() []string {
 	var folders []string
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
@@ -48,7 +48,7 @@ func tokenFolders() []string {
 
 func tokenIn(dir, port string) string { return filepath.Join(dir, port+".token") }
 
-// checkTokenFolder returns an error if a folder is not the user's alone.
+// checkTokenFolder returns an error if other users have access to a folder.
 func checkTokenFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -63,8 +63,8 @@ func checkTokenFolder(dir string) error {
 // token is a client's token, and a description of its origin.
 type token struct{ text, origin string }
 
-// tokenOf returns the token for the operator at a port. Its text is empty if there is none; then the operator's
-// response names the missing token.
+// tokenOf returns the token for the operator at a port. If no token is found, the text is empty, and the operator rejects the
+// request.
 func tokenOf(port string) (token, error) {
 	if text := os.Getenv(TokenVariable); text != "" {
 		return token{text, "the token sent is the value of " + TokenVariable}, nil
@@ -89,7 +89,7 @@ func tokenOf(port string) (token, error) {
 	return found, nil
 }
 
-// readToken returns the token in a folder, and when it was written.
+// readToken returns the token in a folder, and the time when it was written.
 func readToken(dir, port string) (string, time.Time, error) {
 	if err := checkTokenFolder(dir); err != nil {
 		return "", time.Time{}, err

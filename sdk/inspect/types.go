@@ -2,7 +2,7 @@ package inspect
 
 import "time"
 
-// Snapshot is the state of an operator at one moment.
+// Snapshot is the state of an operator at one point in time.
 type Snapshot struct {
 	Version  int    `json:"version"`
 	Revision uint64 `json:"revision"` // increases with every change
@@ -25,7 +25,7 @@ type Snapshot struct {
 
 	Objects []*Object `json:"objects"`           // unordered; in a [Replica], an unchanged object is the same pointer in later snapshots
 	Reviews []Review  `json:"reviews,omitempty"` // the newest reviews, oldest first; at most [MaxReviews]
-	Log     []LogLine `json:"log"`               // the newest lines, oldest first
+	Log     []LogLine `json:"log"`               // newest log lines, oldest first
 }
 
 // Operator is the state of the operator's process.
@@ -35,19 +35,19 @@ type Operator struct {
 	Started    time.Time     `json:"started"`
 	State      OperatorState `json:"state"`
 	Server     string        `json:"server"`               // address of the API server
-	Finalizer  string        `json:"finalizer,omitempty"`  // name of its finalizer; empty if an older operator does not report it
+	Finalizer  string        `json:"finalizer,omitempty"`  // name of the operator's finalizer; empty for older operators, which do not report it
 	Hidden     [][]string    `json:"hidden,omitempty"`     // paths of fields whose values must not be shown, besides the data of Secrets
-	Namespaces []string      `json:"namespaces,omitempty"` // patterns; none means the whole cluster
+	Namespaces []string      `json:"namespaces,omitempty"` // names and patterns of the served namespaces; empty for the whole cluster
 	Reason     string        `json:"reason,omitempty"`     // error or peer that caused the state
-	Pauses     []Pause       `json:"pauses,omitempty"`     // reasons of [OperatorPaused], the oldest first
+	Pauses     []Pause       `json:"pauses,omitempty"`     // reasons of [OperatorPaused], oldest first
 
 	// Peerings are the peering objects that the operator takes part in.
 	Peerings []Peering `json:"peerings,omitempty"`
 	// Shards are the shards that the operator handles; nil if it shares no objects with other replicas.
 	Shards *Shards `json:"shards,omitempty"`
 
-	// Settled means that every object seen so far was handled, and that the initial listing of all served
-	// resources is complete.
+	// Settled means that all known objects were handled, and that the initial listing of all served resources is
+	// complete.
 	Settled bool `json:"settled"`
 
 	// Lost is the reason why the cluster does not respond; empty if it does.
@@ -90,8 +90,8 @@ type PauseKind string
 // The kinds of reasons to pause.
 const (
 	PauseRequest PauseKind = "request" // [IntentPause]
-	PauseStandby PauseKind = "standby" // another replica was elected to handle the objects, or none yet
-	PausePeering PauseKind = "peering" // another operator has precedence, or the peers are not known
+	PauseStandby PauseKind = "standby" // another replica is the leader, or no leader was elected yet
+	PausePeering PauseKind = "peering" // another operator has precedence, or the peers are not known yet
 )
 
 // Resource is a resource that is being watched.
@@ -148,10 +148,10 @@ type Recent struct {
 type Stats struct {
 	Runs      int       `json:"runs"`
 	Succeeded int       `json:"succeeded"`
-	Retried   int       `json:"retried"`          // failed, and called again
-	Failed    int       `json:"failed"`           // failed permanently
-	Waited    int       `json:"waited,omitempty"` // waited for something, and called again
-	Denied    int       `json:"denied,omitempty"` // requests denied by an admission handler
+	Retried   int       `json:"retried"`          // number of failed attempts that are retried
+	Failed    int       `json:"failed"`           // number of permanent failures
+	Waited    int       `json:"waited,omitempty"` // number of attempts that returned a temporary error
+	Denied    int       `json:"denied,omitempty"` // number of requests that an admission handler denied
 	P50       Duration  `json:"p50"`              // median duration of an attempt
 	P99       Duration  `json:"p99"`              // 99th percentile
 	LastError string    `json:"lastError,omitempty"`
@@ -194,25 +194,26 @@ type Object struct {
 	// Waiting is set by operators built with an earlier SDK, until they see the version that their own patch made.
 	Waiting *Waiting `json:"waiting,omitempty"`
 
-	// Unanswered is the operator's PATCH of the object that has no answer yet, after more than 2 seconds.
+	// Unanswered is a PATCH of the object to which the API server has not responded for more than 2 seconds; nil if there is
+	// none.
 	Unanswered *Unanswered `json:"unanswered,omitempty"`
 
-	// Failing is set from a failed attempt to handle the object until one succeeds, such as while the API server denies the
-	// operator's own changes.
+	// Failing is set from a failed attempt to handle the object until an attempt succeeds, for example while the API server
+	// denies the operator's own changes.
 	Failing *Failing `json:"failing,omitempty"`
 
-	// Unreadable has the operator's records on the object that it could not read, in the order of discovery. The
-	// object is handled as if they did not exist.
+	// Unreadable has the operator's unreadable records on the object, in the order of discovery. The object is handled as if
+	// these records did not exist.
 	Unreadable []Unreadable `json:"unreadable,omitempty"`
 
 	// Finalizer means that the object has the operator's finalizer.
 	Finalizer bool `json:"finalizer,omitempty"`
 
-	// History are earlier causes, newest first. Old ones are dropped.
+	// History are earlier causes, newest first. Old causes are dropped.
 	History []PastCause `json:"history,omitempty"`
 }
 
-// Owner is an owner of an object, as its owner reference names it.
+// Owner is an owner reference of an object.
 type Owner struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
@@ -220,8 +221,8 @@ type Owner struct {
 	Controller bool   `json:"controller,omitempty"`
 }
 
-// Handler returns the object's handler with an id, or nil. If several handlers have the id, it returns the one
-// that is called for the current cause, if any is.
+// Handler returns the object's handler with an id; nil if there is none. If several handlers have the id, it prefers the handler
+// that is called for the current cause.
 func (o *Object) Handler(id string) *HandlerState {
 	for i := range o.Handlers {
 		if o.Handlers[i].ID == id {
@@ -236,13 +237,13 @@ type ObjectPause struct {
 	Reason string `json:"reason,omitempty"` // the value of the annotation
 }
 
-// Failing is the last failure of attempts to handle an object. Nothing is lost by it: the outcomes of handlers are kept
-// until they can be written.
+// Failing is the last failure of attempts to handle an object. The operator keeps the outcomes of handlers until it can write
+// them.
 type Failing struct {
-	Since    time.Time `json:"since"`              // the first failure
+	Since    time.Time `json:"since"`              // time of the first failure
 	DeniedBy string    `json:"deniedBy,omitempty"` // name of the admission webhook or policy that denies a change; empty for other failures
-	Message  string    `json:"message"`            // the explanation of the denial, or the error
-	Next     time.Time `json:"next,omitzero"`      // the next attempt
+	Message  string    `json:"message"`            // explanation of the denial, or the error
+	Next     time.Time `json:"next,omitzero"`      // time of the next attempt
 }
 
 // String returns the message, after "denied by NAME: " for a denial.
@@ -253,12 +254,12 @@ func (f *Failing) String() string {
 	return f.Message
 }
 
-// Unreadable is something that is stored on an object and could not be decoded.
+// Unreadable is a record on an object that could not be decoded.
 type Unreadable struct {
-	What  string `json:"what"`  // "the progress of handler \"create\""
-	Where string `json:"where"` // the annotation, or the path of the field
+	What  string `json:"what"`  // kind of the record, such as "the progress of handler \"create\""
+	Where string `json:"where"` // name of the annotation, or path of the field
 	Error string `json:"error"`
-	Aside string `json:"aside"` // name of the annotation to which it is moved
+	Aside string `json:"aside"` // name of the annotation to which the record is moved
 }
 
 // ObjectState is the state of an object. If several apply, the first one in the order of declaration
@@ -267,12 +268,12 @@ type ObjectState string
 
 // The states of an object.
 const (
-	StateStuck    ObjectState = "stuck"    // the finalizer blocks the deletion for long, or its removal is denied
+	StateStuck    ObjectState = "stuck"    // the finalizer has blocked the deletion for a long time, or the API server denies the finalizer's removal
 	StateFailed   ObjectState = "failed"   // a handler has failed permanently
 	StateRunning  ObjectState = "running"  // a handler is running
-	StatePaused   ObjectState = "paused"   // the object is paused: see its Paused
-	StateWaiting  ObjectState = "waiting"  // the API server has not answered the operator's patch; with an earlier SDK also: the operator waits to see its own patch
-	StateRetrying ObjectState = "retrying" // a handler waits for a retry, or the object does: see its Failing
+	StatePaused   ObjectState = "paused"   // an annotation pauses the object: see [Object].Paused
+	StateWaiting  ObjectState = "waiting"  // the API server has not responded to the operator's patch; with an earlier SDK, the operator may also wait for the event of its own patch
+	StateRetrying ObjectState = "retrying" // a handler waits for a retry, or the handling of the object is retried: see [Object].Failing
 	StateDeleting ObjectState = "deleting" // the deletion is being handled
 	StateIgnored  ObjectState = "ignored"  // no handler matches the object
 	StateSettled  ObjectState = "settled"  // all handlers are done, and no daemon or timer has just failed
@@ -287,15 +288,15 @@ type Cause struct {
 	// Done is the time when all handlers were done; zero before.
 	Done time.Time `json:"done,omitzero"`
 
-	// LastHandled is when the object was last handled before, if this process knows it. First means that
-	// no process ever handled it.
+	// LastHandled is the time when the object was last handled before this cause; zero if this process does not know it. First
+	// means that the object was never handled.
 	LastHandled time.Time `json:"lastHandled,omitzero"`
 	First       bool      `json:"first,omitempty"`
 
 	Diff []DiffItem `json:"diff,omitempty"`
 }
 
-// DiffItem is one difference to the last-handled state.
+// DiffItem is one difference from the last-handled state.
 type DiffItem struct {
 	Op   DiffOp `json:"op"`
 	Path string `json:"path"`
@@ -327,7 +328,7 @@ type HandlerState struct {
 	// Why is the condition that excludes a handler whose State is [PhaseFiltered] or [PhaseOtherCause].
 	Why *Mismatch `json:"why,omitempty"`
 
-	// Unrecorded is since when the outcome of the last attempt is kept in the memory of the operator,
+	// Unrecorded is the time since when the outcome of the last attempt is only in the memory of the operator,
 	// because the API server has not accepted its record yet; zero if it is recorded.
 	Unrecorded time.Time `json:"unrecorded,omitzero"`
 
@@ -349,9 +350,9 @@ const (
 	PhaseOtherCause HandlerPhase = "other cause" // registered for another reason: see Why
 	PhaseSuperseded HandlerPhase = "superseded"
 	PhaseUnknown    HandlerPhase = "unknown" // the object has progress of a handler that does not exist
-	PhaseAlive      HandlerPhase = "alive"   // a daemon that runs
+	PhaseAlive      HandlerPhase = "alive"   // the daemon is running
 	PhaseStopping   HandlerPhase = "stopping"
-	PhaseTicking    HandlerPhase = "ticking" // a timer that runs
+	PhaseTicking    HandlerPhase = "ticking" // the timer is running
 )
 
 // HandlerError is the error of an attempt.
@@ -389,14 +390,14 @@ type Waiting struct {
 // Unanswered describes a PATCH that the API server has not answered.
 type Unanswered struct {
 	Subresource string    `json:"subresource,omitempty"` // empty for the object itself
-	Since       time.Time `json:"since"`                 // start of the request, retries included
+	Since       time.Time `json:"since"`                 // start of the first attempt of the request
 }
 
 // PastCause is a cause that is done or superseded.
 type PastCause struct {
 	Reason       Reason    `json:"reason"`
 	At           time.Time `json:"at"`
-	SupersededAt string    `json:"supersededAt,omitempty"` // resourceVersion that superseded it
+	SupersededAt string    `json:"supersededAt,omitempty"` // resourceVersion in which a newer cause superseded this cause
 	Handlers     []string  `json:"handlers,omitempty"`     // handlers that were called
 	Failed       []string  `json:"failed,omitempty"`       // failed handlers
 	Took         Duration  `json:"took,omitempty"`         // time from the first sight of the change until all handlers were done
@@ -408,7 +409,7 @@ type LogLine struct {
 	Level   LogLevel  `json:"level"`
 	Object  *Ref      `json:"object,omitempty"`
 	Handler string    `json:"handler,omitempty"`
-	Message string    `json:"message"` // includes the attributes
+	Message string    `json:"message"` // message with the attributes
 }
 
 // Message is one line of the stream. Exactly one of its pointers and lists is set.
@@ -421,21 +422,21 @@ type Message struct {
 
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
 	Operator *Operator `json:"operator,omitempty"`
-	Handlers []Handler `json:"handlers,omitempty"` // all of them
+	Handlers []Handler `json:"handlers,omitempty"` // all handlers
 	Served   *Served   `json:"served,omitempty"`
-	Indices  []Index   `json:"indices,omitempty"` // all of them
-	Objects  []*Object `json:"objects,omitempty"` // each replaces its previous state
+	Indices  []Index   `json:"indices,omitempty"` // all indices
+	Objects  []*Object `json:"objects,omitempty"` // new states of objects, which replace the previous states
 	Gone     []Ref     `json:"gone,omitempty"`    // objects that no longer exist
 
 	Admission *Admission `json:"admission,omitempty"`
 	Reviews   []Review   `json:"reviews,omitempty"` // new reviews, oldest first
 
 	Log     []LogLine `json:"log,omitempty"`
-	Dropped int       `json:"dropped,omitempty"` // number of log lines lost before these
+	Dropped int       `json:"dropped,omitempty"` // number of lost log lines before Log
 	Bye     *string   `json:"bye,omitempty"`     // reason why the operator ends
 }
 
-// Served are the watched resources, those with admission handlers, and the selectors without one.
+// Served are the watched resources, the resources with admission handlers, and the selectors without a resource.
 type Served struct {
 	Resources []Resource `json:"resources"`
 	Unserved  []Unserved `json:"unserved,omitempty"`
@@ -446,12 +447,12 @@ type Served struct {
 type Intent struct {
 	Kind    IntentKind `json:"kind"`
 	Object  *Ref       `json:"object,omitempty"`  // set for intents about one object
-	Handler string     `json:"handler,omitempty"` // id of the only handler to retry; all if empty
+	Handler string     `json:"handler,omitempty"` // id of the only handler to retry; empty for all handlers
 	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]; id of the review of [IntentReplay]; see [IntentFreeze], [IntentRelease]
 }
 
-// RetryFormer is the value of an [IntentRetryFailed] that also retries the objects which the operator
-// finds later, if they had failed before it started.
+// RetryFormer is a value of [IntentRetryFailed]. It also retries objects that failed before the operator started and that the
+// operator lists later.
 const RetryFormer = "former"
 
 // IntentKind is the kind of an intent.
@@ -462,8 +463,8 @@ const (
 	IntentRetry       IntentKind = "retry"       // call the object's delayed and failed handlers at once
 	IntentRetryFailed IntentKind = "retryfailed" // call the failed handlers of all objects again
 	IntentPause       IntentKind = "pause"       // stop handling objects
-	IntentResume      IntentKind = "resume"      // end IntentPause
-	IntentFreeze      IntentKind = "freeze"      // pause operators of a lower priority than 100 through peering, for the duration in Value
+	IntentResume      IntentKind = "resume"      // end the pause of [IntentPause]
+	IntentFreeze      IntentKind = "freeze"      // pause operators with a priority below 100 through peering, for the duration in Value
 	IntentRelease     IntentKind = "release"     // remove the record of the peer whose identity is the Value
 	IntentPauseObject IntentKind = "pauseobject" // pause or, with an empty Value, resume one object by its annotation; the Value is the reason
 	IntentStartOver   IntentKind = "startover"   // delete the records on an object, so that it is handled like a new object

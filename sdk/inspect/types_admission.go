@@ -4,8 +4,8 @@ import "time"
 
 // Admission is the state of the admission webhooks of an operator.
 type Admission struct {
-	// Way is how the cluster reaches the operator: the URL without the handlers' ids, or "service
-	// NAMESPACE/NAME:PORT/PATH". It is empty until the webhook server has announced it.
+	// Way is the address by which the cluster reaches the operator: the URL without the handlers' ids, or "service
+	// NAMESPACE/NAME:PORT/PATH". It is empty until the webhook server has announced its address.
 	Way string `json:"way,omitempty"`
 
 	// Lost is the reason why the cluster cannot reach the operator while the tunnel is being reopened. It is empty if
@@ -25,10 +25,10 @@ type Admission struct {
 // Webhook is the entry of one handler in a webhook configuration. If the operator does not manage the configuration, it
 // is the entry that a managed configuration would have.
 type Webhook struct {
-	Handler string      `json:"handler"` // id
+	Handler string      `json:"handler"` // id of the handler
 	Kind    HandlerKind `json:"kind"`    // [KindValidate] or [KindMutate]
 	Name    string      `json:"name"`    // name of the webhook, such as "check.auto.kopf.dev"
-	Address string      `json:"address"` // where the cluster sends reviews: [Admission].Way with the handler's id
+	Address string      `json:"address"` // address to which the cluster sends reviews: [Admission].Way with the handler's id
 
 	Rules         []WebhookRule `json:"rules,omitempty"`         // empty if the cluster has none of the handler's resources
 	Labels        []string      `json:"labels,omitempty"`        // conditions on labels that the cluster checks: "tier=gold"
@@ -41,22 +41,22 @@ type Webhook struct {
 	Error string       `json:"error,omitempty"` // reason why the configuration could not be installed
 }
 
-// WebhookRule is which requests are sent to a webhook.
+// WebhookRule selects the requests that are sent to a webhook.
 type WebhookRule struct {
 	Resource   string   `json:"resource"` // key of the resource
 	Sub        string   `json:"sub,omitempty"`
 	Operations []string `json:"operations"` // "CREATE", "UPDATE", "DELETE", "CONNECT", or "*"
 }
 
-// WebhookState is whether a webhook is in the cluster.
+// WebhookState is the state of a webhook in the cluster.
 type WebhookState string
 
 // The states of a webhook.
 const (
 	WebhookUnmanaged WebhookState = "unmanaged" // the operator manages no configurations
-	WebhookPending   WebhookState = "pending"   // not installed yet
+	WebhookPending   WebhookState = "pending"   // the webhook is not installed yet
 	WebhookInstalled WebhookState = "installed"
-	WebhookFailed    WebhookState = "failed" // the cluster has refused it: see Error
+	WebhookFailed    WebhookState = "failed" // the API server rejected the webhook: see [Webhook].Error
 )
 
 // Review is an admission review that the operator has answered.
@@ -89,7 +89,7 @@ type Review struct {
 	Took     Duration          `json:"took"`
 }
 
-// User is who has sent a request to the cluster.
+// User identifies the user who sent a request to the cluster.
 type User struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`

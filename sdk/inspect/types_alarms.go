@@ -2,22 +2,22 @@ package inspect
 
 import "time"
 
-// Alarm is something that goes wrong although no handler fails. The fields that are set depend on the kind.
+// Alarm is a problem although no handler fails. The kind determines which fields are set.
 type Alarm struct {
 	Kind  AlarmKind `json:"kind"`
 	Since time.Time `json:"since"`
 
 	Object *Ref   `json:"object,omitempty"` // looping object, of [AlarmHotLoop]
-	Field  string `json:"field,omitempty"`  // path of the field that the operator changes again and again
-	Count  int    `json:"count,omitempty"`  // number of patches in a row
+	Field  string `json:"field,omitempty"`  // path of the field that the operator changes repeatedly
+	Count  int    `json:"count,omitempty"`  // number of consecutive patches
 
 	Verb      string `json:"verb,omitempty"`      // verb of the refused request
 	Resource  string `json:"resource,omitempty"`  // such as "pods.v1/status"
 	Namespace string `json:"namespace,omitempty"` // namespace of the refused request; empty for the whole cluster
 	Message   string `json:"message,omitempty"`   // message of the API server
 
-	Was int64 `json:"was,omitempty"` // bytes or goroutines at first
-	Is  int64 `json:"is,omitempty"`  // bytes or goroutines now
+	Was int64 `json:"was,omitempty"` // number of bytes or goroutines at the start of the growth
+	Is  int64 `json:"is,omitempty"`  // current number of bytes or goroutines
 }
 
 // AlarmKind is the kind of an [Alarm].

@@ -12,13 +12,13 @@ type Index struct {
 	Objects   int      `json:"objects"` // number of objects with values
 }
 
-// IndexPage is a part of the contents of an index at about one moment. Entries are sorted by the full
-// texts of their keys, so that consecutive pages fit together as far as the index has not changed.
-// Keys with equal texts, such as pointers, have no fixed order.
+// IndexPage is a part of the contents of an index, at about one point in time. Entries are sorted by the full texts of their
+// keys, so that consecutive pages fit together unless the index changes in between. Keys with equal texts, such as pointers,
+// have no fixed order.
 type IndexPage struct {
 	ID      string       `json:"id"`
 	Offset  int          `json:"offset"` // number of entries before this page
-	Total   int          `json:"total"`  // number of entries in the index, or of those that match the search
+	Total   int          `json:"total"`  // number of entries in the index; in a search, number of matching entries
 	Entries []IndexEntry `json:"entries"`
 }
 

@@ -2,10 +2,10 @@ package inspect
 
 import "time"
 
-// Peering is an object by which operators know of each other.
+// Peering is an object by which operators discover each other.
 type Peering struct {
 	Kind      string `json:"kind"`            // "KopfPeering" or "ClusterKopfPeering"
-	Group     string `json:"group,omitempty"` // "kopf.dev", or "zalando.org" of operators of before 2021
+	Group     string `json:"group,omitempty"` // "kopf.dev"; "zalando.org" for operators from before 2021
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Exists    bool   `json:"exists"`
@@ -28,11 +28,11 @@ func (p *Peering) String() string {
 // Peer is a participant of a peering object: an operator, or a person or tool that pauses operators.
 type Peer struct {
 	Identity string    `json:"identity"`
-	Self     bool      `json:"self,omitempty"` // it is the inspected operator
+	Self     bool      `json:"self,omitempty"` // the peer is the inspected operator
 	Priority int       `json:"priority"`
 	State    PeerState `json:"state"`
-	Message  string    `json:"message,omitempty"` // reason for its record, for people
-	Since    time.Time `json:"since,omitzero"`    // time when it joined; zero if unknown
+	Message  string    `json:"message,omitempty"` // reason for the record, for people
+	Since    time.Time `json:"since,omitzero"`    // time when the peer joined; zero if unknown
 	LastSeen time.Time `json:"lastSeen"`          // time of the last renewal, by the peer's clock
 	Until    time.Time `json:"until"`             // time when the record expires unless the peer renews it
 
@@ -46,7 +46,7 @@ type PeerState string
 
 // The states of peers.
 const (
-	PeerActive PeerState = "active" // it has the highest priority, alone: the others give way to it
-	PeerPaused PeerState = "paused" // another one has its priority or a higher one
-	PeerGone   PeerState = "gone"   // its record has expired, and was not removed yet
+	PeerActive PeerState = "active" // the peer has the highest priority, and the other peers are paused
+	PeerPaused PeerState = "paused" // another peer has the same or a higher priority
+	PeerGone   PeerState = "gone"   // the record has expired, but was not removed yet
 )

@@ -23,7 +23,7 @@ type Choice struct {
 	Then         tea.Msg // message for the app
 }
 
-// Update answers a key.
+// Update handles a key.
 func (d *Chooser) Update(msg tea.Msg, _ []Action) tea.Msg {
 	press, ok := msg.(tea.KeyPressMsg)
 	if !ok {
@@ -46,7 +46,7 @@ func (d *Chooser) Update(msg tea.Msg, _ []Action) tea.Msg {
 	return nil
 }
 
-// Keys returns the keys that choose and close.
+// Keys returns the keys that choose an item and that close the dialog.
 func (d *Chooser) Keys() []key.Binding {
 	return []key.Binding{Key("↑ ↓", "choose"), Key("enter", "edit"), Key("esc", "leave")}
 }

@@ -1,6 +1,6 @@
 package parts
 
-// Clicks are the places on the screen that stand for a key.
+// Clicks are the places on the screen where a click has the effect of a key.
 type Clicks struct{ areas []clickArea }
 
 type clickArea struct {
@@ -11,12 +11,12 @@ type clickArea struct {
 // Reset forgets all places, before the screen is drawn.
 func (c *Clicks) Reset() { c.areas = c.areas[:0] }
 
-// Add makes the columns from, up to to, of a line stand for a key.
+// Add assigns a key to the columns from from to to of a line.
 func (c *Clicks) Add(y, from, to int, key string) {
 	c.areas = append(c.areas, clickArea{y, from, to, key})
 }
 
-// KeyAt returns the key that a place stands for, or nothing.
+// KeyAt returns the key of a place; empty if it has none.
 func (c *Clicks) KeyAt(x, y int) string {
 	for _, a := range c.areas {
 		if a.y == y && x >= a.from && x < a.to {

@@ -35,7 +35,7 @@ var dialogKeys = struct{ close, accept, left, right, up, down key.Binding }{
 	down:   key.NewBinding(key.WithKeys("down", "ctrl+n", "tab")),
 }
 
-// Update answers a key.
+// Update handles a key.
 func (d *Question) Update(msg tea.Msg, _ []Action) tea.Msg {
 	press, ok := msg.(tea.KeyPressMsg)
 	if !ok {

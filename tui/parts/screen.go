@@ -21,13 +21,13 @@ type Screen struct {
 
 // The sizes at which the layout changes.
 const (
-	wideFrom      = 110 // the words of the counters beside a filter
-	stripFrom     = 34  // a log strip
-	highStripFrom = 48  // a higher one
-	spaciousFrom  = 30  // blank lines between sections
-	smallWidth    = 60  // narrower: no rule, no answer line, no log strip
+	wideFrom      = 110 // width from which the counters have words beside a filter
+	stripFrom     = 34  // height from which there is a log strip
+	highStripFrom = 48  // height from which the log strip is higher
+	spaciousFrom  = 30  // height from which sections have blank lines between them
+	smallWidth    = 60  // width below which there is no rule, no answer line and no log strip
 	smallHeight   = 16
-	minimalWidth  = 24 // narrower: only the four counters are drawn
+	minimalWidth  = 24 // width below which only the four counters are drawn
 	minimalHeight = 4
 )
 

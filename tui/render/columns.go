@@ -22,7 +22,7 @@ type Column struct {
 	width int // width after the layout; 0 if it was dropped
 }
 
-// gap is what lies between two columns.
+// gap is the space between two columns.
 const gap = 2
 
 // layOut sets the width of every column so that all fit into w cells. A column that is shown

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,17 +36,7 @@ func (e endpoints) add(endpoint string, h http.Handler) error {
 	case u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !isPort(u.Port()):
 		return fmt.Errorf("%w: got %s", ErrEndpoint, endpoint)
 	}
-	host, port, path := u.Hostname(), u.Port(), u.Path
-	if host == "" {
-		host = "localhost"
-	}
-	if port == "" {
-		port = "80"
-	}
-	if path == "" {
-		path = "/"
-	}
-	address := net.JoinHostPort(host, port)
+	address, path := net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "80")), cmp.Or(u.Path, "/")
 	if e[address] == nil {
 		e[address] = map[string]http.Handler{}
 	}

@@ -19,7 +19,7 @@ import (
 // Page is the page of the build.
 type Page struct {
 	screen *parts.Screen
-	editor string // the user's; empty if none is set
+	editor string // command of the user's editor; empty if none is set
 	w, h   int
 
 	selected int   // the selected error

@@ -58,7 +58,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	l.Also(explain.Dim, c.Version).Also(explain.Dim, explain.ClusterProgress(c))
 }
 
-// maxLines is more than there is to say about any cluster.
+// maxLines is the maximum number of lines of the page, which no cluster reaches.
 const maxLines = 200
 
 // View draws the page.
@@ -101,7 +101,7 @@ func drawFact(b *render.Block, tone explain.Tone, name, value string) {
 	}
 }
 
-// drawApplication draws the result of the last application of manifests, with the full text of refusals.
+// drawApplication draws the result of the last application of manifests, with the complete errors of rejected objects.
 func drawApplication(b *render.Block, s *explain.State) {
 	if s.Application.At.IsZero() {
 		return

@@ -21,7 +21,7 @@ type Page struct {
 	list  render.List
 	split parts.Split
 
-	// The cursor stays on the daemon, not on the row.
+	// The cursor stays on the daemon when the rows change.
 	object  inspect.Ref
 	handler string
 
@@ -117,7 +117,7 @@ func (p *Page) Click(x, y int) (again bool) {
 	return again
 }
 
-// Summary draws how many there are in each state.
+// Summary draws the number of daemons and timers in each state.
 func (p *Page) Summary(l *render.Line, short bool) {
 	p.collect()
 	if p.screen.State.Snapshot == nil {

@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	// askAround is how many entries are requested before and after the visible entries, so that scrolling does not
-	// wait.
+	// askAround is the number of entries to request before and after the visible entries, so that scrolling need not wait.
 	askAround = 100
 
-	// askAgain is the least time between two inquiries for the same entries, after the index has changed or the
-	// operator has not answered.
+	// askAgain is the minimum time between two inquiries for the same entries, after the index changed or an inquiry
+	// failed.
 	askAgain = 2 * time.Second
 )
 

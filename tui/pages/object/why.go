@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// whyLines is more than there is to say about any object.
+// whyLines is the maximum number of lines of the tab, which no object reaches.
 const whyLines = 400
 
 // drawWhy answers, from top to bottom: the present activity, the last event, the changes, the called handlers, the

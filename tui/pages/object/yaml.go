@@ -122,7 +122,7 @@ func (p *yamlPane) find() {
 	if p.needle == "" {
 		return
 	}
-	var managed []int // found in managed fields that are hidden, which few look for
+	var managed []int // matches in hidden managed fields, which come last because few users look for them
 	hiddenUntil := 0
 	for i := range p.doc.Lines {
 		l := &p.doc.Lines[i]
@@ -288,7 +288,7 @@ func (p *yamlPane) draw(b *render.Block) {
 	}
 }
 
-// drawNothing draws why a tab is empty.
+// drawNothing draws the reason why a tab is empty.
 func drawNothing(b *render.Block, why string) {
 	b.Blank()
 	for _, line := range render.Wrap(why, b.W-4, 5) {
@@ -307,7 +307,7 @@ func (p *yamlPane) scrollWrapped(w, h int) {
 	}
 }
 
-// wrapped returns the value of a line in parts that fit.
+// wrapped splits the value of a line into parts that fit into the width.
 func (p *yamlPane) wrapped(w, i int) []string {
 	l := &p.doc.Lines[i]
 	width := w - 2 - l.Indent - 1
@@ -354,7 +354,7 @@ func (p *yamlPane) drawLine(b *render.Block, row int) {
 	}
 }
 
-// putMarked puts a text in which the matches are marked.
+// putMarked puts a text with marked matches.
 func (p *yamlPane) putMarked(l *render.Line, tone explain.Tone, text string) {
 	text = render.Clean(text)
 	lower := strings.ToLower(text)

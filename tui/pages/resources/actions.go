@@ -71,7 +71,7 @@ func (p *Page) noGroups() string {
 	return ""
 }
 
-// groups returns the groups that differ, as the key goes through them.
+// groups returns the groupings that the key switches between, without groupings that would look the same.
 func (p *Page) groups() []Group {
 	all := []Group{NotGrouped}
 	if p.screen.State.Kinds > 1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Group is how the objects are grouped.
+// Group is the grouping of the objects.
 type Group string
 
 // The groups.
@@ -45,7 +45,7 @@ func rowsByKind(rows []row, objects []*inspect.Object) []row {
 	return rows
 }
 
-// tree is the objects by their owners.
+// tree holds the objects by their owners.
 type tree struct {
 	rows     []row
 	children map[string][]*inspect.Object // children by the UID of the owner

@@ -20,7 +20,7 @@ const (
 	ByAge     Order = "age"
 )
 
-// orders are the orders, as the key goes through them.
+// orders are the orders in the sequence in which the key switches between them.
 var orders = []Order{ByName, ByState, ByHandler, ByNext, ByAge}
 
 // names describe the first objects in an order, and in the reversed order.
@@ -74,7 +74,7 @@ func sorted(objects []*inspect.Object, order Order, reversed, byKind bool) []*in
 	slices.SortStableFunc(all, func(a, b keyed) int {
 		switch {
 		case byKind && a.object.Resource != b.object.Resource:
-			return 0 // groups are made afterwards
+			return 0 // the caller groups the objects afterwards
 		case a.none != b.none && b.none:
 			return -1
 		case a.none != b.none:

@@ -28,8 +28,8 @@ type Page struct {
 	depth    int    // depth of the deepest row in the tree of owners
 	filtered string // the filter that the rows match
 	list     render.List
-	selected inspect.Ref // the cursor stays on the object, not on the row
-	split    parts.Split // split when last drawn
+	selected inspect.Ref // object at the cursor, which moves with the object
+	split    parts.Split // layout of the last drawing
 }
 
 // Layout has the user's choices about the list.

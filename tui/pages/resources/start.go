@@ -51,7 +51,7 @@ func summarizeStart(s *parts.Screen, l *render.Line) {
 	l.Put(word.Tone, word.String())
 }
 
-// drawWatched draws which resources the operator watches, and where.
+// drawWatched draws the resources and the namespaces that the operator watches.
 func drawWatched(s *parts.Screen, b *render.Block) {
 	snapshot := s.State.Snapshot
 	where := "in all namespaces; there are none yet."
@@ -83,7 +83,7 @@ func drawWatched(s *parts.Screen, b *render.Block) {
 	}
 }
 
-// drawHints draws the keys that help further.
+// drawHints draws the keys of the next possible actions.
 func drawHints(s *parts.Screen, b *render.Block) {
 	hint := func(key, what, more string) {
 		b.End(b.Line().Skip(3).Cell(explain.Title, key, 4).Put(explain.Text, what).Put(explain.Dim, more))
@@ -133,7 +133,7 @@ func drawSteps(s *parts.Screen, b *render.Block) {
 	}
 }
 
-// stepLines is how many lines of an error are shown beside the step that failed.
+// stepLines is the number of lines of an error that are shown beside a failed step.
 const stepLines = 8
 
 func drawStep(b *render.Block, name string, word explain.Word, what string) {

@@ -22,7 +22,7 @@ type Page struct {
 	list     render.List
 	selected string // the id of the selected review
 	split    parts.Split
-	top      int // the lines above the reviews
+	top      int // number of lines above the reviews
 }
 
 // New returns the page.

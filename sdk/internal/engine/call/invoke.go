@@ -3,6 +3,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,9 +76,7 @@ func (i *Invoker) Try(ctx context.Context, a *Attempt) (handlers.Outcome, bool) 
 
 func (a *Attempt) limits() handlers.Limits {
 	limits := a.Call.Handler.Limits()
-	if limits.Backoff == nil {
-		limits.Backoff = &a.Backoff
-	}
+	limits.Backoff = cmp.Or(limits.Backoff, &a.Backoff)
 	return limits
 }
 

@@ -2,9 +2,12 @@ package core
 
 import (
 	"context"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
@@ -45,8 +48,8 @@ func (r *RunningCycles) Begin(ctx context.Context, key queue.Key, namespace stri
 }
 
 // Stop waits until the cycles of matching objects have ended. After the grace period, it cancels the contexts of the
-// cycles. If some still run [queue.AbandonAfter] later, it calls slow with their number, and continues to wait.
-func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, grace time.Duration, slow func(objects int)) {
+// cycles. If some still run [queue.AbandonAfter] later, it logs their number, and continues to wait.
+func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, grace time.Duration, logger *slog.Logger) {
 	var running []*runningCycle
 	r.mu.Lock()
 	for key, c := range r.cycles {
@@ -64,28 +67,31 @@ func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, g
 	if running = stillRunning(running, queue.AbandonAfter); len(running) == 0 {
 		return
 	}
-	slow(len(running))
+	logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
+		observe.EventKey, observe.LogHandoverDelayed, "objects", len(running))
 	for _, c := range running {
 		<-c.ended
 	}
 }
 
 // stillRunning waits up to the limit, and returns the cycles that have not ended.
-func stillRunning(all []*runningCycle, limit time.Duration) (left []*runningCycle) {
+func stillRunning(all []*runningCycle, limit time.Duration) []*runningCycle {
 	over := time.After(limit)
-	for i, c := range all {
+	for _, c := range all {
 		select {
 		case <-c.ended:
 		case <-over:
-			for _, c := range all[i:] {
-				select {
-				case <-c.ended:
-				default:
-					left = append(left, c)
-				}
-			}
-			return left
+			return slices.DeleteFunc(all, (*runningCycle).hasEnded)
 		}
 	}
 	return nil
+}
+
+func (c *runningCycle) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Memories are the memories of all objects. They are safe for concurrent use.
 type Memories struct {
-	Term  atomic.Int64 // see [Memories.NewTerm]
+	Term  atomic.Int64 // number of the current term, counted by [Memories.NewTerm]
 	mu    sync.Mutex
 	m     map[queue.Key]*Memory
 	memos map[resources.Scope]map[string]any // memos of objects that are only indexed

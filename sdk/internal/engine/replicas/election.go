@@ -99,8 +99,5 @@ func (c *candidate) follow(leader string) {
 			"Nothing was begun or written since", c.lease.Times.RenewDeadline), observe.EventKey, observe.LogLeaderLost)
 	}
 	c.deps.Logger.Warn("The lease is lost: this replica stops handling the objects, and stands by", observe.EventKey, observe.LogLeaderLost, "leader", leader)
-	c.deps.Running.Stop(func(queue.Key, string) bool { return true }, 0, func(objects int) {
-		c.deps.Logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
-			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
-	})
+	c.deps.Running.Stop(func(queue.Key, string) bool { return true }, 0, c.deps.Logger)
 }

@@ -38,27 +38,22 @@ func (h *Handover) newSharing(lease core.Lease) *leases.Sharing {
 // daemons and timers have ended. If it is urgent, handlers have no grace period.
 func (h *Handover) stopShards(gone shards.Set, urgent bool) {
 	d, whole := h.Deps, h.Streams.Whole()
-	var stopping []<-chan struct{}
 	matches := func(key queue.Key, namespace string) bool {
 		return !whole[key.Resource] && gone.Has(d.Shards.OfKey(key, namespace))
 	}
-	h.forget(matches, &stopping)
+	stopping := h.forget(matches)
 	grace := d.Settings.ExitTimeout
 	if urgent {
 		grace = 0
 	}
-	d.Running.Stop(matches, grace, func(objects int) {
-		d.Logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
-			observe.EventKey, observe.LogHandoverDelayed, "objects", objects)
-	})
-	h.forget(matches, &stopping) // cycles that have just ended may have created memories again
-	for _, stopped := range stopping {
+	d.Running.Stop(matches, grace, d.Logger)
+	for _, stopped := range append(stopping, h.forget(matches)...) { // cycles that have just ended may have created memories again
 		<-stopped
 	}
 }
 
-// forget drops the memories of objects, and asks their daemons and timers to stop.
-func (h *Handover) forget(matches func(key queue.Key, namespace string) bool, stopping *[]<-chan struct{}) {
+// forget drops the memories of objects, and asks their daemons and timers to stop. The channels close when they have.
+func (h *Handover) forget(matches func(key queue.Key, namespace string) bool) (stopping []<-chan struct{}) {
 	gone := h.Memories.ForgetAll(func(key queue.Key, m *memory.Memory) bool { return matches(key, m.Namespace) })
 	h.Deps.Queue.DropObjects(matches)
 	ids := map[string][]string{}
@@ -66,8 +61,9 @@ func (h *Handover) forget(matches func(key queue.Key, namespace string) bool, st
 		ids[key.Resource] = append(ids[key.Resource], key.Object)
 		observe.Emit(h.Deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 		if stopped := h.Detached.Stop(key, m, daemons.OperatorPausing); stopped != nil {
-			*stopping = append(*stopping, stopped)
+			stopping = append(stopping, stopped)
 		}
 	}
 	h.Streams.RemoveFromIndices(ids)
+	return stopping
 }

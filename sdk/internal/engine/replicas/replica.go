@@ -2,6 +2,7 @@
 package replicas
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -48,10 +49,7 @@ func (r *Replica) TakePart(ctx context.Context) (p part, err error) {
 		}
 		lease.Identity = host + "_" + strings.ToLower(rand.Text()[:8])
 	}
-	if lease.Namespace == "" {
-		lease.Namespace = r.DefaultNamespace
-	}
-	if lease.Namespace == "" {
+	if lease.Namespace = cmp.Or(lease.Namespace, r.DefaultNamespace); lease.Namespace == "" {
 		return p, fmt.Errorf("hold the lease %s: the credentials have no namespace; set Settings.Scaling.LeaseNamespace", lease.Name)
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

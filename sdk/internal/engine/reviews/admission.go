@@ -2,6 +2,7 @@
 package reviews
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,13 +80,9 @@ func (a *AdmissionControl) Start(ctx context.Context, failed func(error)) {
 	a.stopServing, a.stopManaging = stopServing, stopManaging
 	a.serving.Go(func() {
 		err := a.deps.Settings.Admission.Serve(serving, a.deps.Logger, a.Reviews, a.announced)
-		if serving.Err() != nil && err == nil {
-			return
+		if err != nil || serving.Err() == nil {
+			failed(cmp.Or(err, errServerEnded))
 		}
-		if err == nil {
-			err = errServerEnded
-		}
-		failed(err)
 	})
 	a.managing.Go(func() { a.webhooks.run(managing) })
 	if !a.Reviews.user.ask(ctx) { // asked before the operator makes changes

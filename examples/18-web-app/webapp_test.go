@@ -1,0 +1,66 @@
+package webapp
+
+import (
+	"testing"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+func TestMain(m *testing.M) { kopftest.Main(m) }
+
+func TestWebApp_ChildrenFollowTheObject(t *testing.T) {
+	const checksum = "spec.template.metadata.annotations[example.com/config]"
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("crd.yaml")
+	operator := cluster.Run(Register)
+	app := cluster.ApplyFile("obj.yaml")
+
+	deployment, ingress := cluster.Object("deployments", "shop"), cluster.Object("ingresses", "shop")
+	cluster.Object("configmaps", "shop").WaitValue("data.GREETING", "hello")
+	cluster.Object("services", "shop").WaitValue("spec.selector.app", "shop")
+	deployment.WaitValue("spec.replicas", int64(2))
+	ingress.WaitValue("spec.rules[0].host", "shop.example.com")
+	app.WaitValue("status.readyReplicas", int64(2))
+	app.WaitValue("status.state", "ready")
+
+	deployment.Patch(map[string]any{"spec": map[string]any{"replicas": 5}})
+	operator.WaitLog("Took a field of Deployment shop back: spec.replicas")
+	deployment.WaitValue("spec.replicas", int64(2))
+
+	before := deployment.Get().Get(checksum)
+	app.Set("spec.config", map[string]any{"GREETING": "good morning"})
+	deployment.WaitFor("its pods are replaced", func(o *kopf.Object) bool { return o.Get(checksum) != before })
+
+	app.Remove("spec.host")
+	ingress.WaitGone()
+	operator.WaitLog("Pruned Ingress shop")
+	app.Set("spec.host", "www.example.com")
+	ingress.WaitValue("spec.rules[0].host", "www.example.com")
+
+	app.Delete()
+	app.WaitGone()
+	deployment.WaitGone()
+	ingress.WaitGone()
+}
+
+func TestWebApp_ExistingObjectsOfOthersStay(t *testing.T) {
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("crd.yaml")
+	config := cluster.Apply(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shop}
+data: {GREETING: mine}
+`)
+	operator := cluster.Run(Register)
+	cluster.ApplyFile("obj.yaml")
+	operator.WaitLog("apply ConfigMap shop: it exists, and was not made for this object")
+	config.WaitValue("data.GREETING", "mine")
+	cluster.Object("services", "shop").WaitValue("spec.selector.app", "shop") // the others are applied
+
+	config.Delete()
+	config.WaitGone()
+	operator.Restart()
+	config.WaitValue("data.GREETING", "hello")
+}
