@@ -2,12 +2,13 @@ package children
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // Owner is the object for which a child is claimed.
-type Owner struct{ UID, Kind, Name string }
+type Owner struct{ UID, Group, Kind, Name string }
 
 // Claim is a verdict on whose child an existing object is. At most one of the fields is set, but for Parent.
 type Claim struct {
@@ -31,7 +32,7 @@ func ClaimOf(o *object.Object, lens Lens, owner Owner) (Claim, error) {
 		switch {
 		case plain(field(ref, "uid")) == owner.UID:
 			return Claim{Ours: true}, nil
-		case kind == owner.Kind && name == owner.Name:
+		case kind == owner.Kind && name == owner.Name && groupOf(plain(field(ref, "apiVersion"))) == owner.Group:
 			return Claim{Former: true}, nil
 		}
 		return Claim{Holder: kind + " " + name}, nil
@@ -45,6 +46,14 @@ func ClaimOf(o *object.Object, lens Lens, owner Owner) (Claim, error) {
 		return Claim{Ours: true}, nil
 	}
 	return Claim{Free: true, Parent: label}, nil
+}
+
+func groupOf(apiVersion string) string {
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return "" // the core group
+	}
+	return group
 }
 
 // Authored reports whether the operator itself has given the object the label of a parent.

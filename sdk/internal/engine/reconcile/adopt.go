@@ -25,12 +25,14 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	if existing.Deleting {
 		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), 5*time.Second)
 	}
-	claim, err := children.ClaimOf(existing, d.kind.lens, children.Owner{UID: p.owner.UID, Kind: p.owner.Kind, Name: p.owner.Name})
+	claim, err := children.ClaimOf(existing, d.to.lens, children.Owner{
+		UID: p.owner.UID, Group: p.family.resource.Group, Kind: p.owner.Kind, Name: p.owner.Name,
+	})
 	if err != nil {
 		return handlers.AsPermanent(fmt.Errorf("apply %s: %w", d, err))
 	}
-	if claim.Parent != "" && p.family.isAlive(claim.Parent) {
-		claim = children.Claim{Holder: p.family.resource.Kind + " with UID " + claim.Parent}
+	if other := p.family.living(claim.Parent); other != "" {
+		claim = children.Claim{Holder: other}
 	}
 	switch {
 	case claim.Ours:
@@ -42,6 +44,9 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 		return handlers.AsPermanent(fmt.Errorf("apply %s: it exists, and was not made for this object; delete it, choose another name, or set kopf.Own.Adopt", d))
 	default:
 		return handlers.AsPermanent(fmt.Errorf("apply %s: it belongs to %s", d, claim.Holder))
+	}
+	if err := p.pace(); err != nil {
+		return err
 	}
 	answer, err := p.send(ctx, d, d.tree, existing.UID, existing.ResourceVersion, true)
 	if kube.Classify(err) == kube.Conflict {
@@ -56,11 +61,14 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 
 // create applies a child that does not exist. If another client was faster, the operator gives up the fields that it has applied.
 func (p *Pass) create(ctx context.Context, d *desired) error {
+	if err := p.pace(); err != nil {
+		return err
+	}
 	answer, err := p.send(ctx, d, d.tree, "", "", false)
 	if err != nil {
 		return p.failed(d, err)
 	}
-	if answer.Created || answer.Repeated && children.FirstApplied(answer.Object, d.kind.lens) {
+	if answer.Created || answer.Repeated && children.FirstApplied(answer.Object, d.to.lens) {
 		p.accept(ctx, d, nil, answer, nil, false, children.Covered)
 		return nil
 	}

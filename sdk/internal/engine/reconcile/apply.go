@@ -14,18 +14,27 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/hierarchy"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // desired is a child as the handler wants it.
 type desired struct {
 	kind *kind
+	to   target
 	name childName
 	tree map[string]any // applied fields, with the labels and annotations of the operator
 	hash uint64
 }
 
+// target is a copy of a kind's resource and lens for the requests of a pass. The kind itself can change during the pass, for example
+// if the cluster stops serving it.
+type target struct {
+	resource *resources.Resource
+	lens     children.Lens
+}
+
 // String returns the kind with the name, such as "Deployment shop".
-func (d *desired) String() string { return d.kind.resource.Kind + " " + d.name.name }
+func (d *desired) String() string { return d.to.resource.Kind + " " + d.name.name }
 
 // absence is how long a pass waits for objects that the operator does not watch, such as a missing namespace or definition.
 const absence = 30 * time.Second
@@ -33,10 +42,15 @@ const absence = 30 * time.Second
 // Apply makes the objects the children of the parent. It checks all objects before the first request. If the API server
 // refuses some, Apply still sends the others. It joins the errors; errors that are worth a retry come first.
 func (p *Pass) Apply(ctx context.Context, objs []any) error {
+	err := p.applyAll(p.guarded(ctx), objs)
+	p.refused = p.refused || err != nil
+	return err
+}
+
+func (p *Pass) applyAll(ctx context.Context, objs []any) error {
 	if err := p.mayAct(); err != nil {
 		return err
 	}
-	ctx = p.guarded(ctx)
 	all, err := p.prepare(objs)
 	if err != nil {
 		return err
@@ -97,21 +111,21 @@ func (p *Pass) prepare(objs []any) ([]*desired, error) {
 }
 
 // kindOf returns the declared kind of an object.
-func (p *Pass) kindOf(obj any) (*kind, error) {
+func (p *Pass) kindOf(obj any) (*kind, target, error) {
 	stated := children.KindOf(obj)
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
 	for _, k := range p.family.kinds {
 		if k.resource != nil && isKind(k, stated) {
-			return k, nil
+			return k, target{k.resource, k.lens}, nil
 		}
 	}
 	for _, k := range p.family.kinds {
 		if k.resource == nil && couldBe(k, stated) {
-			return nil, handlers.AsWaiting(fmt.Errorf("the cluster does not serve %s", k.owned.Selector.String()), absence)
+			return nil, target{}, handlers.AsWaiting(fmt.Errorf("the cluster does not serve %s", k.owned.Selector.String()), absence)
 		}
 	}
-	return nil, fmt.Errorf("apply %s: the kind is not declared; add kopf.Own{Resource: …} for it to OnReconcile", kindText(stated))
+	return nil, target{}, fmt.Errorf("apply %s: the kind is not declared; add kopf.Own{Resource: …} for it to OnReconcile", kindText(stated))
 }
 
 func kindText(stated schema.GroupVersionKind) string {
@@ -135,19 +149,19 @@ func couldBe(k *kind, stated schema.GroupVersionKind) bool {
 
 // desire returns the child for an object.
 func (p *Pass) desire(obj any) (*desired, error) {
-	k, err := p.kindOf(obj)
+	k, to, err := p.kindOf(obj)
 	if err != nil {
 		return nil, err
 	}
-	tree, err := children.Encode(obj, schema.GroupVersionKind{Group: k.resource.Group, Version: k.resource.Version, Kind: k.resource.Kind})
+	tree, err := children.Encode(obj, schema.GroupVersionKind{Group: to.resource.Group, Version: to.resource.Version, Kind: to.resource.Kind})
 	if err != nil {
 		return nil, fmt.Errorf("apply: %w", err)
 	}
-	name, err := p.place(k, tree)
+	name, err := p.place(to.resource, tree)
 	if err != nil {
 		return nil, err
 	}
-	d := &desired{kind: k, name: name, tree: tree}
+	d := &desired{kind: k, to: to, name: name, tree: tree}
 	if err := p.mark(d); err != nil {
 		return nil, fmt.Errorf("apply %s: %w", d, err)
 	}
@@ -155,7 +169,7 @@ func (p *Pass) desire(obj any) (*desired, error) {
 }
 
 // place sets the name and the namespace of a child. They default to the name and the namespace of the parent.
-func (p *Pass) place(k *kind, tree map[string]any) (childName, error) {
+func (p *Pass) place(res *resources.Resource, tree map[string]any) (childName, error) {
 	meta := metadataOf(tree)
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
@@ -163,16 +177,16 @@ func (p *Pass) place(k *kind, tree map[string]any) (childName, error) {
 		name = p.owner.Name
 	}
 	fail := func(format string, args ...any) (childName, error) {
-		return childName{}, fmt.Errorf("apply %s %s: %s", k.resource.Kind, name, fmt.Sprintf(format, args...))
+		return childName{}, fmt.Errorf("apply %s %s: %s", res.Kind, name, fmt.Sprintf(format, args...))
 	}
 	switch within := p.owner.Namespace; {
-	case !k.resource.Namespaced && namespace != "":
+	case !res.Namespaced && namespace != "":
 		return fail("the kind is cluster-scoped; remove metadata.namespace")
-	case !k.resource.Namespaced && within != "":
+	case !res.Namespaced && within != "":
 		return fail("it is cluster-scoped, but its parent is in a namespace, so that garbage collection could not remove it")
-	case k.resource.Namespaced && namespace == "" && within == "":
+	case res.Namespaced && namespace == "" && within == "":
 		return fail("set metadata.namespace: its parent is cluster-scoped")
-	case k.resource.Namespaced && namespace == "":
+	case res.Namespaced && namespace == "":
 		namespace = within
 	case within != "" && namespace != within:
 		return fail("it is in namespace %s, but its parent is in %s; garbage collection does not work across namespaces", namespace, within)
@@ -213,7 +227,7 @@ func (p *Pass) mark(d *desired) error {
 		return err
 	}
 	d.hash = children.ParseHash(text)
-	stanza(meta, "annotations")[d.kind.lens.AppliedAnnotation] = text
+	stanza(meta, "annotations")[d.to.lens.AppliedAnnotation] = text
 	return nil
 }
 
@@ -233,8 +247,8 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	c := d.kind.children[d.name]
 	f.mu.Unlock()
 	switch {
-	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && c.Applied == 0:
-		return p.adopt(ctx, d)
+	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || !d.kind.owned.Keep):
+		return p.adopt(ctx, d) // without an entry of ours, its labels may be copies
 	case c.State == children.Terminating:
 		f.mu.Lock()
 		c.pruned = false // its end is news

@@ -57,7 +57,8 @@ func (f *family) observe(k *kind, event watch.Event, initial bool) {
 		}
 		return
 	}
-	if before != nil && before.UID == event.Object.UID && !object.Older(before.ResourceVersion, event.Object.ResourceVersion) {
+	if before != nil && (before.UID == event.Object.UID && !object.Older(before.ResourceVersion, event.Object.ResourceVersion) ||
+		object.Precedes(event.Object.ResourceVersion, before.ResourceVersion)) {
 		return // the answer to an own write was faster
 	}
 	now, err := k.lens.Digest(event.Object)
@@ -181,12 +182,12 @@ func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event str
 
 // Child returns the known child with the kind and the name of an object; nil if it does not exist.
 func (p *Pass) Child(obj metav1.Object) *Child {
-	k, err := p.kindOf(obj)
+	k, to, err := p.kindOf(obj)
 	if err != nil {
 		return nil
 	}
 	name := childName{obj.GetNamespace(), cmp.Or(obj.GetName(), p.owner.Name)}
-	if k.resource.Namespaced && name.namespace == "" {
+	if to.resource.Namespaced && name.namespace == "" {
 		name.namespace = p.owner.Namespace
 	}
 	p.family.mu.Lock()

@@ -81,7 +81,7 @@ func (p *Pass) countFight(d *desired, drift []children.Drift) {
 	}
 }
 
-// The brake limits the pruning by passes that only a start has caused: a bad release must not delete everything.
+// The brake limits the pruning of parents that have not changed since the start: a bad release must not delete everything.
 const (
 	brakeWindow  = 10 * time.Minute
 	brakeAtLeast = 10
@@ -99,7 +99,7 @@ func (p *Pass) braked(d *desired) bool {
 	f := p.family
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !unprovoked(p.wakes) && !p.parent.held {
+	if !p.parent.braking {
 		return false
 	}
 	b, now := &f.brake, f.reconciler.deps.Now()
@@ -114,9 +114,17 @@ func (p *Pass) braked(d *desired) bool {
 	if !b.pulled[d.kind] {
 		b.pulled[d.kind] = true
 		f.reconciler.deps.Logger.Error(fmt.Sprintf("Stopped the pruning of %s: since the start, %d were pruned without a change of their parents. "+
-			"Roll the operator back or, if the pruning is intended, continue it with: kopf retry", d.kind.resource.Plural, len(recent)),
-			observe.EventKey, observe.LogPruneStopped, "resource", d.kind.resource.Key())
+			"Roll the operator back or, if the pruning is intended, continue it with: kopf retry", d.to.resource.Plural, len(recent)),
+			observe.EventKey, observe.LogPruneStopped, "resource", d.to.resource.Key())
 	}
-	p.parent.held = true
 	return true
+}
+
+// uncount takes back that a prune was counted, because the pace delays it.
+func (p *Pass) uncount(d *desired) {
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	if counted := p.family.brake.prunes[d.kind]; p.parent.braking && len(counted) > 0 {
+		p.family.brake.prunes[d.kind] = counted[:len(counted)-1]
+	}
 }

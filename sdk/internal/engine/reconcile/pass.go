@@ -25,6 +25,7 @@ type Pass struct {
 	wakes   []Wake
 
 	applied map[*kind]map[childName]bool // children that the pass has applied; nil before the first call of Apply
+	refused bool                         // a call of Apply has failed, so that the pass is incomplete even if the handler returns nil
 	recheck time.Duration                // 0 if the handler has not asked for another pass
 
 	noted map[noted]children.Digest // versions of children before the changes that came during the pass
@@ -42,11 +43,14 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	if f == nil {
 		return nil
 	}
-	p := f.arrive(b)
-	ready := r.ready(f) // after the reasons are stored: the end of a list requeues the parents with reasons
+	f.arrive(b)
+	if !r.ready(f) { // after the reasons were added, so that the end of the lists finds them
+		return nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(p.wakes) == 0 || !ready {
+	p := f.parentOf(b.Object.UID)
+	if len(p.wakes) == 0 {
 		return nil
 	}
 	if delay := b.RetryAt.Sub(r.deps.Now()); delay > 0 && unprovoked(p.wakes) {
@@ -59,8 +63,8 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	return p.pass
 }
 
-// arrive stores the newest state of a parent, and adds the reasons for a pass.
-func (f *family) arrive(b *core.Beginning) *parent {
+// arrive stores the newest state of a parent, and adds the reasons for a pass that a cycle knows.
+func (f *family) arrive(b *core.Beginning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.parentOf(b.Object.UID)
@@ -69,20 +73,16 @@ func (f *family) arrive(b *core.Beginning) *parent {
 	switch {
 	case !known && b.Listed:
 		p.add(Wake{Kind: WakeStart})
+		p.braking = true
 	case !known, p.essence != b.Essence:
 		p.add(Wake{Kind: WakeObject})
-		p.held = false
+		p.braking = false
 	}
 	p.essence = b.Essence
-	if now := f.reconciler.deps.Now(); !p.due.IsZero() && !p.due.After(now) {
-		p.add(Wake{Kind: p.dueKind})
-		p.disarm()
-	}
 	if b.Requested {
 		p.add(Wake{Kind: WakeRequest})
-		p.held = false
+		p.braking = false
 	}
-	return p
 }
 
 // Abort ends a pass that does not count, because the operator may not act. The reasons stay for the next pass.

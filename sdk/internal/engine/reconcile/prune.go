@@ -29,34 +29,53 @@ const pruned = 30 * time.Second
 // Complete deletes the children that a complete pass has not applied, in the reverse order of the declarations: the
 // children of a kind follow when all children of later kinds were deleted. Without a call of Apply, nothing is deleted.
 func (p *Pass) Complete(ctx context.Context) error {
-	if p.applied == nil {
+	if p.applied == nil || p.refused {
 		return nil
 	}
 	ctx = p.guarded(ctx)
 	waves := p.waves()
 	for i, wave := range waves {
-		going := 0
+		last := i == len(waves)-1
+		p.setWaves(!last) // before the first deletion, since its event can be faster than the answer
+		going, braked := 0, false
 		for _, d := range wave {
-			if err := p.mayAct(); err != nil {
+			switch result, err := p.prune(ctx, d); {
+			case err != nil:
 				return err
-			}
-			deleted, err := p.prune(ctx, d)
-			if err != nil {
-				return err
-			}
-			if deleted {
+			case result == pruneGoing:
 				going++
+			case result == pruneBraked:
+				braked = true
 			}
 		}
-		if going > 0 && i < len(waves)-1 {
-			p.family.mu.Lock()
-			p.parent.waves = true
-			p.family.mu.Unlock()
-			return handlers.AsWaiting(fmt.Errorf("%d pruned %s are being deleted", going, wave[0].kind.resource.Plural), pruned)
+		switch {
+		case going > 0 && !last:
+			return handlers.AsWaiting(fmt.Errorf("%d pruned %s are being deleted", going, wave[0].to.resource.Plural), pruned)
+		case braked:
+			return nil // children of earlier kinds outlive the children of later kinds
 		}
 	}
+	p.family.mu.Lock()
+	p.parent.braking = false
+	p.family.mu.Unlock()
 	return nil
 }
+
+// setWaves sets whether a deletion that the operator itself has requested wakes the parent.
+func (p *Pass) setWaves(more bool) {
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	p.parent.waves = more
+}
+
+// pruneResult is what happened to a child that the pass has not applied.
+type pruneResult int
+
+const (
+	pruneNothing pruneResult = iota // it does not exist, or is not the parent's
+	pruneGoing                      // it is being deleted
+	pruneBraked                     // the brake keeps it
+)
 
 // waves returns the known children that the pass has not applied: those of the last declared kind come first.
 func (p *Pass) waves() (all [][]*desired) {
@@ -81,7 +100,7 @@ func (p *Pass) candidates(k *kind) []*desired {
 	for c := range p.parent.children {
 		name := childName{c.Namespace(), c.Name}
 		if c.kind == k && c.Entry != 0 && !p.applied[k][name] {
-			found = append(found, &desired{kind: k, name: name})
+			found = append(found, &desired{kind: k, to: target{k.resource, k.lens}, name: name})
 		}
 	}
 	slices.SortFunc(found, func(a, b *desired) int {
@@ -90,47 +109,61 @@ func (p *Pass) candidates(k *kind) []*desired {
 	return found
 }
 
-// prune deletes a child if it is proven to be the parent's. It reports whether the child still is about to go.
-func (p *Pass) prune(ctx context.Context, d *desired) (going bool, err error) {
-	o, err := p.read(ctx, d)
-	switch {
-	case err != nil:
-		return false, err
-	case o == nil:
-		p.lose(d)
-		return false, nil
-	case o.Deleting:
-		return true, nil
+// prune deletes a child if it is proven to be the parent's. A child that has changed since it was read is judged again.
+func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
+	braked := true
+	for range maxTries {
+		if err := p.mayAct(); err != nil {
+			return pruneNothing, err
+		}
+		o, err := p.read(ctx, d)
+		switch {
+		case err != nil:
+			return pruneNothing, err
+		case o == nil:
+			p.lose(d)
+			return pruneNothing, nil
+		case o.Deleting:
+			return pruneGoing, nil
+		case !children.Authored(o, d.to.lens, p.owner.UID):
+			return pruneNothing, nil // another client has copied the labels of a child
+		}
+		if braked {
+			if p.braked(d) {
+				return pruneBraked, nil
+			}
+			if err := p.pace(); err != nil {
+				p.uncount(d)
+				return pruneNothing, err
+			}
+			braked = false // a child counts once
+		}
+		err = p.family.reconciler.deps.Client.Delete(ctx, d.to.resource, d.name.namespace, d.name.name, kube.Preconditions{
+			UID: o.UID, ResourceVersion: o.ResourceVersion,
+		})
+		switch {
+		case kube.Classify(err) == kube.Conflict:
+			continue
+		case kube.Classify(err) == kube.NotFound:
+			p.lose(d)
+			return pruneNothing, nil
+		case err != nil:
+			return pruneNothing, p.pruneError(d, err)
+		}
+		p.markPruned(d, o.UID)
+		return pruneGoing, nil
 	}
-	if !children.Authored(o, d.kind.lens, p.owner.UID) {
-		return false, nil // another client has copied the labels of a child
-	}
-	if p.braked(d) {
-		return false, nil
-	}
-	if err := p.pace(); err != nil {
-		return false, err
-	}
-	err = p.family.reconciler.deps.Client.Delete(ctx, d.kind.resource, d.name.namespace, d.name.name, kube.Preconditions{
-		UID: o.UID, ResourceVersion: o.ResourceVersion,
-	})
-	switch kube.Classify(err) {
-	case kube.NotFound:
-		p.lose(d)
-		return false, nil
-	case kube.Conflict:
-		return false, handlers.AsTemporary(fmt.Errorf("prune %s: it has changed meanwhile", d), time.Second)
-	}
-	if err != nil {
-		return false, p.pruneError(d, err)
-	}
+	return pruneNothing, handlers.AsTemporary(fmt.Errorf("prune %s: it changes faster than it can be deleted", d), time.Second)
+}
+
+// markPruned notes that the operator itself has deleted a child, so that its end is no news.
+func (p *Pass) markPruned(d *desired, uid string) {
 	p.family.mu.Lock()
-	if c := d.kind.children[d.name]; c != nil {
+	if c := d.kind.children[d.name]; c != nil && c.UID == uid {
 		c.pruned = true
 	}
 	p.family.mu.Unlock()
 	p.subject.Logger.Info(fmt.Sprintf("Pruned %s: the last pass did not apply it", d), observe.EventKey, observe.LogChildPruned, "child", d.String())
-	return true, nil
 }
 
 func (p *Pass) pruneError(d *desired, err error) error {

@@ -96,10 +96,9 @@ type parent struct {
 	pass    *Pass
 
 	due     time.Time // time of the next pass without an event; zero if there is none
-	dueKind WakeKind
 	timer   *time.Timer
 	pacing  bool // the next unprovoked write is already accounted for
-	held    bool // its pruning was stopped by the brake
+	braking bool // the brake limits its pruning: since the start, nothing but the operator itself has asked for other children
 	waves   bool // children of further kinds are pruned when the pruned ones have vanished
 }
 
@@ -202,14 +201,17 @@ func (f *family) arm(p *parent, kind WakeKind, after time.Duration) {
 		return
 	}
 	p.disarm()
-	p.due, p.dueKind = due, kind
-	p.timer = time.AfterFunc(max(0, after), func() {
+	p.due = due
+	var timer *time.Timer
+	timer = time.AfterFunc(max(0, after), func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if p.object != nil && !p.due.IsZero() {
-			f.requeue(p)
+		if p.timer == timer { // otherwise, it was disarmed while it waited for the lock
+			p.disarm()
+			f.wake(p, Wake{Kind: kind})
 		}
 	})
+	p.timer = timer
 }
 
 func (p *parent) disarm() {
@@ -219,10 +221,12 @@ func (p *parent) disarm() {
 	p.timer, p.due = nil, time.Time{}
 }
 
-// isAlive reports whether the operator handles a parent.
-func (f *family) isAlive(uid string) bool {
+// living returns the kind with the name of a parent that the operator handles; empty if it handles no such parent.
+func (f *family) living(uid string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := f.parents[uid]
-	return p != nil && p.object != nil
+	if p := f.parents[uid]; p != nil && p.object != nil {
+		return f.resource.Kind + " " + p.object.Name
+	}
+	return ""
 }

@@ -23,6 +23,9 @@ const maxTries = 6
 func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []children.Drift, ownership children.Ownership) error {
 	force := ownership == children.Lost
 	tree, version, uid := d.tree, "", c.UID
+	if err := p.pace(); err != nil {
+		return err
+	}
 	for range maxTries {
 		answer, err := p.send(ctx, d, tree, uid, version, force)
 		conflicts := kube.Conflicts(err)
@@ -101,9 +104,6 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 	if err := p.mayAct(); err != nil {
 		return kube.ApplyAnswer{}, err
 	}
-	if err := p.pace(); err != nil {
-		return kube.ApplyAnswer{}, err
-	}
 	sent := tree
 	if uid != "" {
 		sent = object.With(sent, object.Path{"metadata", "uid"}, uid)
@@ -115,7 +115,7 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 	if err != nil {
 		return kube.ApplyAnswer{}, fmt.Errorf("apply %s: %w", d, err)
 	}
-	return p.family.reconciler.deps.Client.Apply(ctx, d.kind.resource, kube.ApplyRequest{
+	return p.family.reconciler.deps.Client.Apply(ctx, d.to.resource, kube.ApplyRequest{
 		Namespace: d.name.namespace, Name: d.name.name, Manager: p.family.manager, Force: force, Body: body,
 	})
 }
@@ -129,7 +129,7 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer kube.App
 	if !p.store(d, answer.Object, true) {
 		return
 	}
-	if ownership == children.Lost && c != nil {
+	if ownership == children.Lost {
 		p.dropAncestor(ctx, d, answer.Object)
 	}
 	if c == nil || before == answer.Object.ResourceVersion || len(drift) == 0 {
@@ -147,7 +147,7 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer kube.App
 // store stores a version of a child that a request of the pass has returned. Verified is whether its entry covers all that
 // is desired. It returns false if the version cannot be read.
 func (p *Pass) store(d *desired, o *object.Object, verified bool) bool {
-	digest, err := d.kind.lens.Digest(o)
+	digest, err := d.to.lens.Digest(o)
 	if err != nil {
 		p.subject.Logger.Warn("Cannot read a child; ignoring this version", observe.EventKey, observe.LogChildUnreadable, "child", o.String(), "error", err)
 		return false
@@ -180,7 +180,7 @@ func (p *Pass) lose(d *desired) {
 
 // read returns the metadata of a child; nil if it does not exist.
 func (p *Pass) read(ctx context.Context, d *desired) (*object.Object, error) {
-	o, err := p.family.reconciler.deps.Client.GetMetadata(ctx, d.kind.resource, d.name.namespace, d.name.name)
+	o, err := p.family.reconciler.deps.Client.GetMetadata(ctx, d.to.resource, d.name.namespace, d.name.name)
 	switch {
 	case kube.Classify(err) == kube.NotFound:
 		return nil, nil
@@ -192,7 +192,7 @@ func (p *Pass) read(ctx context.Context, d *desired) (*object.Object, error) {
 
 // named returns the drift with the managers, by the newest version.
 func (p *Pass) named(d *desired, newest *object.Object, drift []children.Drift) []children.Drift {
-	entries, err := children.ParseEntries(d.kind.lens.ManagedFields(newest, false))
+	entries, err := children.ParseEntries(d.to.lens.ManagedFields(newest, false))
 	if err != nil {
 		return drift
 	}
@@ -240,7 +240,7 @@ func (p *Pass) dropAncestor(ctx context.Context, d *desired, o *object.Object) {
 
 // dropEntries removes entries of managedFields by a JSON patch that hits this version only.
 func (p *Pass) dropEntries(ctx context.Context, d *desired, o *object.Object, which func(children.Entry) bool) error {
-	entries, err := children.ParseEntries(d.kind.lens.ManagedFields(o, false))
+	entries, err := children.ParseEntries(d.to.lens.ManagedFields(o, false))
 	if err != nil {
 		return err
 	}
@@ -260,6 +260,6 @@ func (p *Pass) dropEntries(ctx context.Context, d *desired, o *object.Object, wh
 	if err != nil {
 		return err
 	}
-	_, err = p.family.reconciler.deps.Client.Patch(ctx, d.kind.resource, d.name.namespace, d.name.name, "", "application/json-patch+json", body)
+	_, err = p.family.reconciler.deps.Client.Patch(ctx, d.to.resource, d.name.namespace, d.name.name, "", "application/json-patch+json", body)
 	return err
 }

@@ -25,6 +25,8 @@ type stream struct {
 	done   chan struct{}
 	listed bool // all existing children are known
 	gains  int  // value of Shards.Gains at the start
+
+	resource *resources.Resource // resource of the children at the start
 }
 
 // Adjust watches the children of the served parents, and of no others. It waits until the streams that are not needed
@@ -46,7 +48,7 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 			f = newFamily(r, &served[i], h)
 			r.families[key] = f
 		}
-		f.resolve(&served[i], known)
+		f.resolve(known)
 		for _, k := range f.kinds {
 			if k.resource == nil {
 				continue
@@ -57,7 +59,9 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 		}
 	}
 	gains := r.deps.Shards.Gains()
-	ended := r.takeStreams(func(key streamKey, s *stream) bool { return wanted[key] == nil || s.gains != gains })
+	ended := r.takeStreams(func(key streamKey, s *stream) bool {
+		return wanted[key] == nil || wanted[key].resource != s.resource || s.gains != gains
+	})
 	r.mu.Unlock()
 	wait(ended)
 	r.mu.Lock()
@@ -71,6 +75,11 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 	for key, k := range wanted {
 		if r.streams[key] == nil {
 			r.streams[key] = r.start(ctx, key, r.families[key.parents], k)
+		}
+	}
+	for key, f := range r.families {
+		if r.isListed(key) { // a list that was awaited may be needed no longer
+			f.requeueWaiting()
 		}
 	}
 }
@@ -111,10 +120,9 @@ func wait(ended []*stream) {
 }
 
 // resolve sets the resources of the owned kinds.
-func (f *family) resolve(res *resources.Resource, known []resources.Resource) {
+func (f *family) resolve(known []resources.Resource) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.resource = res
 	for i := range f.handler.Owns {
 		if i == len(f.kinds) {
 			f.kinds = append(f.kinds, &kind{owned: &f.handler.Owns[i], order: i, children: map[childName]*child{}})
@@ -163,15 +171,15 @@ func (f *family) dissolve() {
 // start starts a stream. The lock must be held.
 func (r *Reconciler) start(ctx context.Context, key streamKey, f *family, k *kind) *stream {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &stream{cancel: cancel, done: make(chan struct{}), gains: r.deps.Shards.Gains()}
-	settings := r.deps.Settings
-	listing := map[childName]bool{} // the children of the first list
+	s := &stream{cancel: cancel, done: make(chan struct{}), gains: r.deps.Shards.Gains(), resource: k.resource}
+	settings, res := r.deps.Settings, k.resource
+	metadataOnly, keeps := !k.lens.HasStatus && len(k.owned.Observe) == 0, r.keeps(f, k) // the goroutine has no lock
+	listing := map[childName]bool{}                                                      // the children of the first list
 	go func() {
 		defer close(s.done)
 		watch.Run(ctx, watch.Options{
-			Client: r.deps.Client, Resource: k.resource, Namespace: key.scope, LabelSelector: ownedByLabel + "=" + f.label,
-			KeepManagedFields: true, MetadataOnly: !k.lens.HasStatus && len(k.owned.Observe) == 0,
-			Keep: r.keeps(f, k),
+			Client: r.deps.Client, Resource: res, Namespace: key.scope, LabelSelector: ownedByLabel + "=" + f.label,
+			KeepManagedFields: true, MetadataOnly: metadataOnly, Keep: keeps,
 			Handle: func(event watch.Event) {
 				initial := !s.listed
 				if initial {
@@ -188,7 +196,7 @@ func (r *Reconciler) start(ctx context.Context, key streamKey, f *family, k *kin
 			},
 			Restarted: func(restart watch.Restart) {
 				observe.Emit(r.deps.Sink, observe.StreamChanged{
-					Stream: resources.Scope{Resource: k.resource.Key(), Namespace: key.scope}, Phase: observe.StreamRestarted, Restart: restart,
+					Stream: resources.Scope{Resource: res.Key(), Namespace: key.scope}, Phase: observe.StreamRestarted, Restart: restart,
 				})
 			},
 			ServerTimeout: settings.ServerTimeout, ClientTimeout: settings.ClientTimeout,
@@ -205,8 +213,9 @@ func (r *Reconciler) keeps(f *family, k *kind) func(*object.Object) bool {
 	if own == nil {
 		return nil
 	}
+	lens := k.lens
 	return func(o *object.Object) bool {
-		parent := &object.Object{UID: k.lens.OwnerOf(o)}
+		parent := &object.Object{UID: lens.OwnerOf(o)}
 		if f.resource.Namespaced {
 			parent.Namespace = o.Namespace
 		}
@@ -228,6 +237,11 @@ func (r *Reconciler) listed(s *stream, f *family) {
 	if !ready {
 		return
 	}
+	f.requeueWaiting()
+}
+
+// requeueWaiting requeues the parents whose passes have waited for the lists.
+func (f *family) requeueWaiting() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.parents {
@@ -239,8 +253,9 @@ func (r *Reconciler) listed(s *stream, f *family) {
 
 // isListed reports whether all children of a resource's parents are known. The lock must be held.
 func (r *Reconciler) isListed(parents string) bool {
+	gains := r.deps.Shards.Gains() // a stream from before the last gain lacks children
 	for key, s := range r.streams {
-		if key.parents == parents && !s.listed {
+		if key.parents == parents && (!s.listed || s.gains != gains) {
 			return false
 		}
 	}

@@ -40,7 +40,10 @@ func (p *parent) add(w Wake) {
 		w.Changes = append(p.wakes[i].Changes, w.Changes...)
 		p.wakes = append(slices.Delete(p.wakes, i, i+1), w)
 	case i >= 0:
-	case len(p.wakes) == maxWakes:
+	case len(p.wakes) == maxWakes && w.Child != nil:
+	case len(p.wakes) == maxWakes: // one of the children's reasons makes room
+		first := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Child != nil })
+		p.wakes = append(slices.Delete(p.wakes, first, first+1), w)
 	default:
 		p.wakes = append(p.wakes, w)
 	}
