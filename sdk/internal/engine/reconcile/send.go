@@ -50,13 +50,13 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 			if newest == nil || newest.UID != uid {
 				return p.adopt(ctx, d)
 			}
-			drift = p.named(d, newest, drift)
+			drift = p.named(d, tree, newest, drift)
 			force, version = true, newest.ResourceVersion
 		case kube.IsRemovedVersion(err):
-			if err := p.clearEntry(ctx, d, uid); err != nil {
+			if err := p.clearEntries(ctx, d, uid); err != nil {
 				return err
 			}
-			force = true
+			force, version, ownership = true, "", children.Lost
 		case kube.IsOtherUID(err), kube.Classify(err) == kube.Conflict && version == "":
 			p.lose(d)
 			return p.adopt(ctx, d)
@@ -190,13 +190,13 @@ func (p *Pass) read(ctx context.Context, d *desired) (*object.Object, error) {
 	return o, nil
 }
 
-// named returns the drift with the managers, by the newest version.
-func (p *Pass) named(d *desired, newest *object.Object, drift []children.Drift) []children.Drift {
+// named returns the drift with the managers, by the newest version. The tree has the fields that the pass takes back.
+func (p *Pass) named(d *desired, tree map[string]any, newest *object.Object, drift []children.Drift) []children.Drift {
 	entries, err := children.ParseEntries(d.to.lens.ManagedFields(newest, false))
 	if err != nil {
 		return drift
 	}
-	_, found := children.Judge(entries, p.family.manager, d.tree)
+	_, found := children.Judge(entries, p.family.manager, tree)
 	if len(found) == 0 {
 		return drift
 	}
@@ -219,13 +219,21 @@ func (p *Pass) failed(d *desired, err error) error {
 	return handlers.AsTemporary(wrapped, 0)
 }
 
-// clearEntry removes the operator's entry from managedFields, because the API server does not know its version any longer.
-func (p *Pass) clearEntry(ctx context.Context, d *desired, uid string) error {
+// clearEntries clears managedFields, because the API server does not know the version of an entry any longer: it then applies
+// nothing, not even without that entry. The patch hits only the version of the child that the pass has read.
+func (p *Pass) clearEntries(ctx context.Context, d *desired, uid string) error {
 	o, err := p.read(ctx, d)
 	if err != nil || o == nil || o.UID != uid {
 		return err
 	}
-	return p.dropEntries(ctx, d, o, func(e children.Entry) bool { return e.Manager == p.family.manager && e.Operation == "Apply" })
+	body, err := object.AppendJSON(nil, map[string]any{"metadata": map[string]any{
+		"uid": o.UID, "resourceVersion": o.ResourceVersion, "managedFields": []any{map[string]any{}},
+	}}, nil)
+	if err != nil {
+		return err
+	}
+	_, err = p.family.reconciler.deps.Client.Patch(ctx, d.to.resource, d.name.namespace, d.name.name, "", kube.MergePatch, body)
+	return err
 }
 
 // dropAncestor removes the entry with which the API server replaces cleared managedFields: until then, it tracks no
