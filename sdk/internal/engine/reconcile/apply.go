@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-dev/kopf/sdk/internal/children"
@@ -141,10 +142,20 @@ func isKind(k *kind, stated schema.GroupVersionKind) bool {
 		(stated.Version == "" || stated.Group == k.resource.Group && stated.Version == k.resource.Version)
 }
 
-// couldBe is isKind for a kind that the cluster does not serve. A selector names the plural, from which the kind is guessed.
+// couldBe is isKind for a kind that the cluster does not serve, so that only the words of its selector are known. Once the cluster serves the
+// kind, each parent has another pass, so that a wrong guess lasts no longer.
 func couldBe(k *kind, stated schema.GroupVersionKind) bool {
 	s := k.owned.Selector
-	return stated.Version == "" || stated.Group == s.Group && (s.Version == "" || stated.Version == s.Version)
+	if stated.Version != "" && (stated.Group != s.Group || s.Version != "" && stated.Version != s.Version) {
+		return false
+	}
+	plural, singular := meta.UnsafeGuessKindToResource(stated)
+	for _, name := range []string{s.Name, s.Kind, s.Plural, s.Singular} {
+		if name == stated.Kind || name != "" && (name == plural.Resource || name == singular.Resource) {
+			return true
+		}
+	}
+	return false
 }
 
 // desire returns the child for an object.
