@@ -51,10 +51,8 @@ func (l *childrenLife) live(proxy *kopftest.FaultProxy) []string {
 	note("created", true)
 	parent.Set("spec.field", "changed")
 	note("changed", true)
-	l.ending.Store(int32(appliesOne))
 	parent.Set("spec.field", "pruned")
 	note("pruned", false)
-	l.ending.Store(int32(appliesBoth))
 	parent.Set("spec.field", "again")
 	note("again", true)
 	return states
@@ -76,9 +74,9 @@ func TestChildren_KilledAtAnyWriteIsContinued(t *testing.T) {
 	undisturbed := newChildrenLife(t)
 	quiet := undisturbed.cluster.FaultProxy(killAt(0, false))
 	states := undisturbed.live(quiet)
-	writes := len(quiet.Injected())
-	if writes != 8 { // two creations, two changes, a change and a deletion, a change and a creation
-		t.Fatalf("%d writes, want 8", writes)
+	const writes = 8 // two creations, two changes, a change and a deletion, a change and a creation
+	if got := len(quiet.Injected()); got != writes {
+		t.Errorf("%d writes, want %d", got, writes)
 	}
 	for n := 1; n <= writes; n++ {
 		for _, when := range []string{"before", "after"} {

@@ -27,7 +27,8 @@ const (
 	appliesNone // calls Apply without objects
 )
 
-// pruner keeps two config maps of each object, NAME-a and NAME-b, as far as its ending says.
+// pruner keeps two config maps of each object, NAME-a and NAME-b, as far as its ending says; of an object whose field is "pruned", only
+// the first.
 type pruner struct {
 	own    custom
 	ending atomic.Int32
@@ -46,6 +47,9 @@ func (p *pruner) reconcile(ctx context.Context, pass *kopf.Pass[kopf.Object]) er
 		}}
 	}
 	how := ending(p.ending.Load())
+	if kopf.GetOr(pass.Body, "spec.field", "") == "pruned" {
+		how = appliesOne
+	}
 	switch how {
 	case appliesNothing:
 		return nil
