@@ -13,11 +13,11 @@ type Owner struct{ UID, Group, Kind, Name string }
 // Claim is a verdict on whose child an existing object is. At most one of the fields is set, but for Parent.
 type Claim struct {
 	Ours   bool   // it is the owner's child
-	Former bool   // it is the child of a deleted object with the kind and the name of the owner
-	Free   bool   // it has no controller
+	Former bool   // its controller is a deleted object with the kind and the name of the owner
+	Free   bool   // the object has no controller
 	Holder string // its controller, such as "Gateway edge"
 
-	Parent string // UID of another parent for which this operator has applied it; Free is set, too
+	Parent string // UID of another parent for which this operator has applied the object; Free is also true
 }
 
 // ClaimOf judges an object by its controller and by the operator's own entry in managedFields. A label alone proves nothing,

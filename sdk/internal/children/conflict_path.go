@@ -12,7 +12,7 @@ import (
 // place leads to a field of a tree: names of members, and indices of items.
 type place []any
 
-// with returns the place of a part. It shares no memory with other parts.
+// with returns the place that leads one step further. The new place shares no memory with other places.
 func (p place) with(part any) place { return append(p[:len(p):len(p)], part) }
 
 // search finds the places that a path in the notation of the API server can mean, such as .spec.containers[name="web"].image.
@@ -21,8 +21,8 @@ type search struct {
 	found []place
 }
 
-// in searches a value for the rest of a path. The keys identify the value if it is the item of a list: they are no fields that
-// can be removed.
+// in searches a value for the rest of a path. If the value is an item of a list, keys has the fields that identify the item. A
+// path to an identifying field is not found, because the field cannot be removed.
 func (s *search) in(value any, rest string, keys map[string]any, at place) {
 	if rest == "" {
 		s.found = append(s.found, at)

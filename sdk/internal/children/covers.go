@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// owned are the metadata that have owners. The API server records none for the others, such as the name.
+// owned are the metadata that have owners. The API server records no owners of other metadata, such as the name.
 var owned = []string{"annotations", "finalizers", "labels", "ownerReferences"}
 
 // cover compares the fields of an entry with a canonical tree.
@@ -28,7 +28,7 @@ func cover(fields, desired map[string]any) coverage {
 // coverage is how far an entry covers a desired object.
 type coverage struct {
 	missing []fieldPath
-	whole   []part // maps and lists that the entry has without their contents
+	whole   []part // maps and lists whose part of the entry is empty
 }
 
 // part is a value within an object.
@@ -160,7 +160,8 @@ func held(fields map[string]any, value any, at fieldPath) []fieldPath {
 	return all
 }
 
-// mapList visits the items of a map list. Each recorded item stands for one item at most: those with all keys come first.
+// mapList visits the items of a map list. Each item of the entry matches at most one item of the list. Items that have all keys
+// are matched before items that lack some.
 func (c *coverage) mapList(fields map[string]any, items []any, keys map[string]any, at fieldPath) {
 	recorded := map[string]map[string]any{}
 	for _, key := range object.SortedKeys(fields) {

@@ -114,7 +114,8 @@ const (
 	WakeParent             // the parent is reconciled
 )
 
-// Wake compares a digest with the previous one of the same name. The versions of own writes are not to be compared.
+// Wake compares a digest with an earlier digest of the same name. The operator must have made no write between the two, because
+// Wake takes each difference for a change by another client.
 func (d *Digest) Wake(previous *Digest) Wake {
 	before, after := *previous, *d
 	before.ResourceVersion, after.ResourceVersion = "", ""

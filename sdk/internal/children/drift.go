@@ -12,7 +12,7 @@ type Ownership int
 // The verdicts. Everything but Covered is a reason to apply the child.
 const (
 	Covered      Ownership = iota // our entry has all fields that we apply
-	Drifted                       // it lacks fields
+	Drifted                       // our entry lacks applied fields
 	Lost                          // we have no entry, as after managedFields were cleared
 	OtherVersion                  // the entry has another version of the API, which may be removed some day
 )
@@ -117,7 +117,8 @@ func takenBy(entries []Entry, own *Entry, path fieldPath) Drift {
 	return d
 }
 
-// reach reports whether an entry has a field, or something atomic around it, and the length of the path to that.
+// reach reports whether an entry has the field at a path, or an atomic value that contains the field. It also returns the number
+// of steps to the field or to the atomic value.
 func (e *Entry) reach(path fieldPath) (int, bool) {
 	fields := e.fields
 	for i, s := range path {

@@ -17,7 +17,7 @@ type step struct {
 
 type fieldPath []step
 
-// with returns the path of a part. It shares no memory with other parts.
+// with returns the path that leads one step further. The new path shares no memory with other paths.
 func (p fieldPath) with(s step) fieldPath { return append(p[:len(p):len(p)], s) }
 
 // String returns the path in the notation of users: spec.template.spec.containers[web].image.
@@ -36,7 +36,7 @@ func (p fieldPath) String() string {
 	return b.String()
 }
 
-// below returns the part of fieldsV1 to which a step leads, and false if it has none.
+// below returns the part of fieldsV1 to which a step leads; false if the fields have no such part.
 func below(fields map[string]any, s step) (map[string]any, bool) {
 	switch s.kind {
 	case 'k':

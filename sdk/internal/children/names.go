@@ -49,8 +49,9 @@ func shorten(full string, limit int, valid func(c byte) bool) string {
 	return strings.Trim(strings.TrimRight(name[:min(len(name), limit-suffix)], "-_.")+"-"+Checksum(full)[:8], "-")
 }
 
-// Checksum returns 16 hexadecimal digits that differ if the values do: for the annotations of pod templates, so that pods are
-// replaced when their configuration changes. Maps count by their contents. It panics for values that JSON cannot express.
+// Checksum returns 16 hexadecimal digits that differ if the values differ. In an annotation of a pod template, a new checksum
+// makes the controller replace the pods. The order of the keys of a map does not matter. Checksum panics for values that JSON
+// cannot express.
 func Checksum(values ...any) string {
 	text, err := json.Marshal(values)
 	if err != nil {

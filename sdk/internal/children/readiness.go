@@ -10,7 +10,7 @@ import (
 // tree is decoded JSON.
 type tree = map[string]any
 
-// State is how far a child is.
+// State classifies a child by its readiness.
 type State int
 
 // The states. Unknown is the state of a child whose controller has not written a status, and whose kind has no rule.
@@ -95,7 +95,7 @@ func (r *reader) hasNoStatus() bool {
 	return true
 }
 
-// field returns the text of a field within a text, or nil.
+// field returns the JSON text of the field at a path; nil if there is no such field.
 func field(text []byte, path ...string) []byte {
 	for _, key := range path {
 		text = object.Member(text, key)

@@ -134,7 +134,7 @@ func (f *family) compare(c *child, before children.Digest) {
 		c.verify = true
 		f.changed(c.kind, before, c.Digest, watch.Modified)
 	case children.WakeParent:
-		c.verify = c.verify || c.Generation != before.Generation // the change of the state can come with an unseen change of fields
+		c.verify = c.verify || c.Generation != before.Generation // the same write may have changed applied fields without a record
 		f.changed(c.kind, before, c.Digest, watch.Modified)
 	}
 }
@@ -163,7 +163,7 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 	}
 }
 
-// wakeFor returns the reason for a pass.
+// wakeFor returns the reason for a pass after an event of a child. For a modification, it compares the two versions.
 func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event string) Wake {
 	w := Wake{Kind: WakeChild, Type: event, Child: k.describe(latest)}
 	if event != watch.Modified {

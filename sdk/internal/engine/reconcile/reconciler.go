@@ -80,8 +80,8 @@ type child struct {
 	managed []byte // text of its managedFields while the entry is not verified
 	partial bool   // managed has the operator's own entry only
 
-	verified uint64 // hash of the entry that covers all that was applied; 0 if none is known to
-	verify   bool   // others have changed the child, maybe unseen by our entry
+	verified uint64 // value of Entry when the entry last covered all applied fields; 0 if unknown
+	verify   bool   // apply the child again: another client has changed it, maybe without a record in managedFields
 	fight    fight
 	pruned   bool // the operator has deleted it
 }
@@ -97,9 +97,9 @@ type parent struct {
 
 	due     time.Time // time of the next pass without an event; zero if there is none
 	timer   *time.Timer
-	pacing  bool // the next unprovoked write is already accounted for
-	braking bool // the brake limits its pruning: since the start, nothing but the operator itself has asked for other children
-	waves   bool // children of further kinds are pruned when the pruned ones have vanished
+	pacing  bool // the limiter has already counted the next unprovoked write
+	braking bool // the brake limits the pruning; false after a change of the object, a request, or a complete pruning
+	waves   bool // the end of a pruned child wakes the parent, because children of the next kind are to be pruned
 }
 
 func newFamily(r *Reconciler, res *resources.Resource, h *handlers.Handler) *family {
@@ -206,7 +206,7 @@ func (f *family) arm(p *parent, kind WakeKind, after time.Duration) {
 	timer = time.AfterFunc(max(0, after), func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if p.timer == timer { // otherwise, it was disarmed while it waited for the lock
+		if p.timer == timer { // otherwise, the timer was disarmed while its function waited for the lock
 			p.disarm()
 			f.wake(p, Wake{Kind: kind})
 		}

@@ -69,7 +69,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 	return handlers.AsTemporary(fmt.Errorf("apply %s: it changes faster than it can be applied", d), time.Second)
 }
 
-// leftTo returns the tree without the conflicting fields that stay with others; nil if there are none.
+// leftTo returns the tree without the conflicting fields that stay with their present managers; nil if no field stays.
 func leftTo(d *desired, tree map[string]any, conflicts []kube.FieldConflict) (map[string]any, error) {
 	var fields []string
 	for _, c := range conflicts {
@@ -162,7 +162,7 @@ func (p *Pass) store(d *desired, o *object.Object, verified bool) bool {
 	p.noted[at] = digest
 	now := d.kind.children[d.name]
 	if now != nil && now.UID == digest.UID && object.Precedes(digest.ResourceVersion, now.ResourceVersion) {
-		return true // an event has brought a newer version meanwhile; the end of the pass compares them
+		return true // an event has already delivered a newer version; the end of the pass compares the two
 	}
 	c := f.store(d.kind, d.name, digest, o, false)
 	if verified {
@@ -236,8 +236,8 @@ func (p *Pass) clearEntries(ctx context.Context, d *desired, uid string) error {
 	return err
 }
 
-// dropAncestor removes the entry with which the API server replaces cleared managedFields: until then, it tracks no
-// writes, and fields that are not desired any longer stay.
+// dropAncestor removes the entry of the manager before-first-apply, which the API server adds when it applies a child whose
+// managedFields were cleared. This entry owns all earlier fields, so that fields that are not applied any longer would stay.
 func (p *Pass) dropAncestor(ctx context.Context, d *desired, o *object.Object) {
 	err := p.dropEntries(ctx, d, o, func(e children.Entry) bool { return e.Manager == "before-first-apply" })
 	if err != nil {

@@ -26,7 +26,7 @@ type stream struct {
 	listed bool // all existing children are known
 	gains  int  // value of Shards.Gains at the start
 
-	resource *resources.Resource // resource of the children at the start
+	resource *resources.Resource // resource of the children when the stream started
 }
 
 // Adjust watches the children of the served parents, and of no others. It waits until the streams that are not needed

@@ -13,7 +13,7 @@ type WakeKind string
 // The kinds of reasons.
 const (
 	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
-	WakeStart   WakeKind = "start"   // the operator has started, or acts again
+	WakeStart   WakeKind = "start"   // the operator has started or resumed, or a paced write is due
 	WakeChild   WakeKind = "child"   // a child has changed
 	WakeVerify  WakeKind = "verify"  // others have changed a child, maybe without a trace in the record of ownership
 	WakeRecheck WakeKind = "recheck" // the handler asked for it, or has waited long enough
