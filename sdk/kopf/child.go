@@ -26,10 +26,10 @@ func (c *Child) String() string {
 	return c.Resource.Kind + " " + c.Name + ": " + string(c.State)
 }
 
-// ChildState is how far a child is.
+// ChildState classifies a child by its readiness.
 type ChildState string
 
-// The states of children.
+// The values of [Child].State.
 const (
 	ChildUnknown     ChildState = "unknown" // its controller has written no status yet
 	ChildProgressing ChildState = "progressing"
@@ -79,12 +79,12 @@ func (w Wake) String() string {
 // WakeKind is the kind of a [Wake].
 type WakeKind string
 
-// The kinds of reasons.
+// The values of [Wake].Kind.
 const (
 	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
 	WakeStart   WakeKind = "start"   // the operator has started
 	WakeChild   WakeKind = "child"   // a child was created, changed or deleted by others
-	WakeVerify  WakeKind = "verify"  // others have changed fields of a child that are not applied
+	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
 	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck] or [Waitf] is over
 	WakeRetry   WakeKind = "retry"   // the last pass has failed
 	WakeRequest WakeKind = "request" // a person has asked for it, in the workbench or with "kopf retry"

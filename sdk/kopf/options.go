@@ -287,7 +287,8 @@ func applyAll[O any](opts []O, apply func(O, *config)) *config {
 	return c
 }
 
-// option implements the interfaces of all option types. The result type of a constructor restricts it to some families.
+// option implements the interfaces of all option types. The result type of a constructor restricts the
+// option to some families of handlers.
 type option func(*config)
 
 // once returns an option that is a registration error if it is given twice, because one of the two would have no effect.

@@ -74,7 +74,7 @@ func (p *Pass[T]) Children(resource Selector) iter.Seq[*Child] {
 }
 
 // WaitReady returns nil if all of the objects exist and are ready. Otherwise, it returns an error of [Waitf] that names the first
-// other child, with its state. Readiness follows the rules of kstatus.
+// object that is missing or not ready, with the reason. Readiness follows the rules of kstatus.
 func (p *Pass[T]) WaitReady(objs ...metav1.Object) error {
 	for _, obj := range objs {
 		c := p.Child(obj)
@@ -95,17 +95,17 @@ func nameOfChild(obj metav1.Object) string {
 	return fmt.Sprintf("a child (%T)", obj)
 }
 
-// Recheck calls the handler again after a time, whatever its result. The shortest time counts. It is no retry, and nothing is
-// written for it.
+// Recheck makes the operator call the handler again after a time, whatever the handler returns. If a pass calls Recheck several
+// times, the shortest time counts. A recheck is no retry, and the operator writes nothing to the object for it.
 func (p *Pass[T]) Recheck(after time.Duration) {
 	if p.pass != nil {
 		p.pass.Recheck(after)
 	}
 }
 
-// Waitf returns an error by which an [OnReconcile] handler waits until a child or the object changes, and for at most the given
-// time; 0 means no limit. It is no failure: no attempt is counted, nothing is pruned, and nothing is written. It
-// formats as [fmt.Errorf] does, including %w. In other handlers, it is an error as any other.
+// Waitf returns an error that makes an [OnReconcile] handler wait. The handler is called again when a child or the object
+// changes, or when the limit is over; 0 means no limit. Waiting is no failure: no attempt is counted, nothing is pruned, and
+// nothing is written. Waitf formats as [fmt.Errorf] does, including %w. In other handlers, the error is an ordinary error.
 func Waitf(limit time.Duration, format string, args ...any) error {
 	return &waitError{fmt.Errorf(format, args...), limit}
 }

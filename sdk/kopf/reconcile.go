@@ -7,13 +7,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// OnReconcile registers the handler that keeps the children of an object as they should be: objects of the kinds that
-// [Own] declares. It is called with the newest state once after each start of the operator, when the object's essence has
-// changed, when a child has changed or was deleted, and when the handler has asked for it. Several reasons make one call. It is not called
-// for objects that are being deleted: the cluster's garbage collection removes the children.
+// OnReconcile registers the handler that keeps the children of an object in their desired state. Children are objects of the
+// kinds that [Own] declares. The handler is called with the newest state of the object: once after each start of the operator,
+// when the object's essence has changed, when a child was changed or deleted, and at the times set by [Pass.Recheck] and
+// [Waitf]. Several reasons make one call. The handler is not called for objects that are being deleted, because the cluster's
+// garbage collection removes the children.
 //
-// The handler stands beside the other handlers of the object, which never wait for it. A resource has at most one. Its id is
-// "reconcile", unless [ID] sets another. See [Children].
+// The other handlers of the object never wait for an OnReconcile handler. A resource has at most one OnReconcile handler, with
+// the id "reconcile", unless [ID] sets another. See [Children].
 //
 // [Children]: https://github.com/kopf-dev/kopf/blob/main/docs/secondary-resources.md
 func OnReconcile[T any](r *Registry, resource Selector, fn func(context.Context, *Pass[T]) error, opts ...ReconcileOption) {
@@ -36,19 +37,19 @@ type Own struct {
 	// changed through the scale subresource always stays with its new owner, so that autoscalers work.
 	Drift DriftPolicy
 
-	// Observe has further fields to keep of each child: the handler reads them in [Child.Observed], and is called when they
-	// change. By default, only the state is kept.
+	// Observe lists the fields of the children that the operator keeps in addition to their state. The handler reads these
+	// fields in [Child.Observed], and is called when one of the fields changes.
 	Observe []Path
 
-	// Adopt takes over an existing object with the name of a child if no controller owns it. By default, this is a permanent
-	// error.
+	// Adopt takes over an existing object with the name of a child if no controller owns the object. By default, [Pass.Apply]
+	// returns a permanent error for such an object.
 	Adopt bool
 
 	// Keep makes children that outlive their parent and are never pruned. They have no owner reference.
 	Keep bool
 
 	// Prune also prunes namespaces, persistent volume claims and resource definitions. By default, these stay, because
-	// other objects go with them.
+	// their deletion also deletes data or other objects.
 	Prune bool
 }
 
@@ -87,7 +88,7 @@ func (o Own) reconcile(c *config) {
 // DriftPolicy decides about fields of a child that the operator has applied and others have changed since.
 type DriftPolicy int
 
-// The policies.
+// The values of [Own].Drift.
 const (
 	RevertDrift DriftPolicy = iota // take the fields back at once
 	ReportDrift                    // leave the fields, and log the change

@@ -24,10 +24,10 @@
 //	      containers:
 //	      - image: registry.example.com/${spec.image}:${spec.tag}
 //
-// A value that consists of a reference becomes the value of the field, with its type: a number, a list, a map. In a longer
-// text, a reference becomes text, which only texts, numbers and booleans can; null becomes the empty text. A field whose
-// value is null is left out. Values never change the structure of a manifest, so they need no quotes. Within { } and [ ],
-// YAML needs quotes around references.
+// A value that consists of a reference becomes the value of the field, with its type: a number, a list, a map. Within a
+// longer text, a reference becomes text: a text, a number or a boolean; null becomes the empty text, and a list or a map is an
+// error. A field whose value is null is left out. Values never change the structure of a manifest, so they need no quotes.
+// Within { } and [ ], YAML needs quotes around references.
 //
 // A reference has a [kopf.Path] that begins with a lower-case letter and has at least two names, apart from spec, kind and
 // apiVersion. All other texts of the form ${...} are errors; $${HOME} stands for the text ${HOME}. References cannot be
@@ -84,10 +84,10 @@ func New(r *kopf.Registry, files fs.FS, patterns ...string) *Set {
 // nothing with the owner or with vars. They have the names and namespaces of the manifests, and no owner references. The owner is
 // the Body of a request, or the result of [kopf.ObjectOf]; with a nil owner, manifests can refer to variables only.
 //
-// An error is a [kopf.PermanentError], since a retry would render the same: a field that the owner lacks, a variable that vars
-// lack, a list or a map within a text, or a variable that JSON cannot express. It names each reference that has no usable
-// value, with file and line; Render then returns no objects. If a controller adds the missing field to the status later, which
-// is no update for handlers, wrap the error in a [kopf.TemporaryError].
+// The causes of errors are a field that the owner lacks, a variable that vars lack, a list or a map within a text, and a
+// variable that JSON cannot express. An error names each reference that has no usable value, with file and line, and Render
+// returns no objects. Errors are [kopf.PermanentError], since a retry would fail again. If a controller adds the missing field
+// to the status later, wrap the error in a [kopf.TemporaryError], because a change of the status is no update for handlers.
 func (s *Set) Render(owner *kopf.Object, vars Vars) ([]metav1.Object, error) {
 	switch {
 	case s == nil || s.manifests == nil && s.err == nil:
