@@ -13,7 +13,7 @@ type looking struct {
 	facet runner.Facet
 }
 
-// look asks the session to follow the object that the page shows, or none.
+// look asks the session to follow the object that the page shows. On a page without an object, the session follows nothing.
 func (a *app) look() tea.Cmd {
 	var wanted looking
 	if a.object != nil {

@@ -88,7 +88,7 @@ type ChaosStats struct {
 	Faults  map[string]int // number of faults by [Fault.String]
 }
 
-// death is the planned end of a life.
+// death is the planned end of one life of the operator.
 type death struct {
 	writes int // number of writes until the life ends; negative if no end is planned
 	stop   chan struct{}

@@ -176,7 +176,7 @@ func (s *stage) signal(reason daemons.Reason) {
 	s.sleeps = nil
 }
 
-// change replaces the newest version of the object.
+// change passes the newest version of the object to a function, and stores the result as the newest version.
 func (s *stage) change(of func(object map[string]any) (map[string]any, error)) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()

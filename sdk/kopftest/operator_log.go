@@ -56,7 +56,7 @@ func (l *log) Write(message []byte) (int, error) {
 	return l.output.Write(message)
 }
 
-// close ends the writing to the test's output. Handlers that ignore the end of their operator may still log.
+// close ends the writing to the test's output, because handlers that outlive their operator may log after the end of the test.
 func (l *log) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

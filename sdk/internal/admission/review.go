@@ -157,7 +157,7 @@ func (w *wireReview) check() error {
 	return nil
 }
 
-// Clip shortens a string from a request for messages.
+// Clip shortens a string that comes from a request, so that it fits into a message.
 func Clip(text string) string {
 	const enough = 64
 	if len(text) > enough {

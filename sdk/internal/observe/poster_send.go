@@ -106,7 +106,8 @@ func (p *Poster) create(ctx context.Context, s *series, o occurrence) error {
 	return nil
 }
 
-// encode adds the count if the event was repeated before it was posted.
+// encode returns the JSON of a Kubernetes event. An event that was repeated before it was posted gets the number of its
+// occurrences and the time of the last one.
 func encode(event *KubernetesEvent, o occurrence) ([]byte, error) {
 	payload := any(event)
 	if o.times > 1 {

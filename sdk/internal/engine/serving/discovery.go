@@ -94,7 +94,7 @@ func (d *Discovery) Run(ctx context.Context) error {
 	return d.followChanges(ctx)
 }
 
-// firstScan finds the resources of the cluster. It retries as long as the client does.
+// firstScan finds the resources of the cluster. It fails only after the client's last retry.
 func (d *Discovery) firstScan(ctx context.Context) error {
 	found, err := d.deps.Client.WithRetryHook(d.outage.retrying).Discover(ctx)
 	switch {
