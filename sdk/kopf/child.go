@@ -82,7 +82,7 @@ type WakeKind string
 // The values of [Wake].Kind.
 const (
 	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
-	WakeStart   WakeKind = "start"   // the operator has started
+	WakeStart   WakeKind = "start"   // the operator has started, or continues the writes after its start
 	WakeChild   WakeKind = "child"   // a child was created, changed or deleted by others
 	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
 	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck] or [Waitf] is over
