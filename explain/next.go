@@ -28,6 +28,7 @@ const (
 	NextRetry                   // another attempt
 	NextChange                  // another attempt with the next version of the object
 	NextCall                    // the regular next call, as of a timer
+	NextWake                    // another pass when the object or a child changes
 )
 
 // Next returns the next step of a handler on an object at a time. Held is [State.Held]. It is the only place of this
@@ -43,6 +44,8 @@ func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 		return NextStep{Kind: NextHeld, Held: held}
 	case retrying && h.Kind == inspect.KindIndex && !h.Next.After(now):
 		return NextStep{Kind: NextChange}
+	case retrying && h.Kind == inspect.KindReconcile && h.Next.IsZero():
+		return NextStep{Kind: NextWake, Waits: Waits(h)}
 	case retrying:
 		return NextStep{Kind: NextRetry, In: h.Next.Sub(now), Waits: Waits(h)}
 	}
@@ -51,6 +54,9 @@ func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 
 // nextVersion is when NextChange happens.
 const nextVersion = "with the next version"
+
+// nextChange is when NextWake happens.
+const nextChange = "with the next change of it or of a child"
 
 // Time formats when it happens: "in 12s", "now". It is empty if that is not known.
 func (n NextStep) Time() string {
@@ -90,6 +96,8 @@ func (n NextStep) Note() string {
 		return "held: " + n.Held
 	case NextChange:
 		return nextVersion
+	case NextWake:
+		return nextChange
 	case NextCall:
 		return "next " + n.Time()
 	}
@@ -104,6 +112,8 @@ func (n NextStep) Clause() string {
 		return "the retry is held (" + n.Held + ")"
 	case NextChange:
 		return "retrying " + nextVersion
+	case NextWake:
+		return "looking again " + nextChange
 	}
 	if n.Waits {
 		return strings.TrimSpace("looking again " + n.Time())

@@ -20,8 +20,10 @@ func TestNext_IsSaidAlikeInEveryPlace(t *testing.T) {
 		"retried, held":     {inspect.HandlerState{State: inspect.PhaseRetrying, Next: later}, "paused", "held", "held: paused", "The retry is held (paused)."},
 		"index":             {inspect.HandlerState{Kind: "index", State: inspect.PhaseRetrying, Next: later}, "", "in 6s", "in 6s", "Retrying in 6s."},
 		"index, no backoff": {inspect.HandlerState{Kind: "index", State: inspect.PhaseRetrying}, "", "", "with the next version", "Retrying with the next version."},
-		"timer":             {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking, Next: later}, "", "in 6s", "next in 6s", "Retrying in 6s."},
-		"timer, held":       {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking, Next: later}, "crashed", "held", "held: crashed", "The retry is held (crashed)."},
+		"waiting pass": {inspect.HandlerState{Kind: "reconcile", State: inspect.PhaseRetrying, Error: &inspect.HandlerError{Kind: inspect.ErrorTemporary}}, "", "",
+			"with the next change of it or of a child", "Looking again with the next change of it or of a child."},
+		"timer":       {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking, Next: later}, "", "in 6s", "next in 6s", "Retrying in 6s."},
+		"timer, held": {inspect.HandlerState{Kind: "timer", State: inspect.PhaseTicking, Next: later}, "crashed", "held", "held: crashed", "The retry is held (crashed)."},
 	} {
 		next := explain.Next(&test.handler, now, test.held)
 		if next.Cell() != test.cell || next.Note() != test.note || next.Sentence() != test.sentence {

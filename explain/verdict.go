@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,6 +210,11 @@ func settled(o *inspect.Object, now time.Time, held string) string {
 		}
 		if said := indexed(o, now, held); said != "" {
 			return said
+		}
+		if slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool {
+			return h.Kind == inspect.KindReconcile && h.State == inspect.PhaseDone
+		}) {
+			return "The children are as they were described; the next change of the object or of a child is handled."
 		}
 		return "Nothing to do here."
 	}

@@ -101,8 +101,10 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"out of an index":             {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "byNode", Kind: "index", State: inspect.PhaseRetrying, Next: now.Add(42 * time.Second)}}}, "", "Not in an index: byNode failed; retrying in 42s."},
 		"out until it changes":        {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "byNode", Kind: "index", State: inspect.PhaseRetrying, Next: now}}}, "", "Not in an index: byNode failed; retrying with the next version."},
 		"out of an index permanently": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "byNode", Kind: "index", State: inspect.PhaseFailed, Attempt: 1, Error: &inspect.HandlerError{Kind: "permanent", Message: "no node"}}}}, "", "byNode failed permanently: no node. The object is no longer in that index, even if it changes."},
-		"nothing to say":              {inspect.Object{State: inspect.StateSettled}, "", "Nothing to do here."},
-		"from the future":             {inspect.Object{State: "dreaming"}, "", "The operator calls this dreaming."},
+		"children": {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "reconcile", Kind: "reconcile", State: inspect.PhaseDone}}}, "",
+			"The children are as they were described; the next change of the object or of a child is handled."},
+		"nothing to say":  {inspect.Object{State: inspect.StateSettled}, "", "Nothing to do here."},
+		"from the future": {inspect.Object{State: "dreaming"}, "", "The operator calls this dreaming."},
 	} {
 		if got := explain.Verdict(&test.object, now, test.held); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, test.want)
