@@ -164,7 +164,7 @@ func (o *Operator) logins() []*handlers.Handler {
 		}
 		id, login = "login", defaultLogin
 	}
-	succeeded := false // after the files were read once, an error of reading them again is temporary
+	succeeded := false // once true, an error of reading the files again is temporary
 	fn := func(ctx context.Context, a *Activity) (*ConnectionInfo, error) {
 		info, err := login(ctx, a)
 		if err != nil && !succeeded {

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -22,20 +20,7 @@ type childrenLife struct {
 // the children in between.
 func (l *childrenLife) live(proxy *kopftest.FaultProxy) []string {
 	cluster := l.cluster
-	ended := make(chan struct{})
-	var replaced sync.WaitGroup
-	op := cluster.Run(l.register, proxy.Connect, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
-	killed := proxy.Killed()
-	replaced.Go(func() {
-		select {
-		case <-ended:
-		case <-killed:
-			op.Stop()
-			cluster.Launch(l.register, withoutInspector)
-		}
-	})
-	defer replaced.Wait()
-	defer close(ended)
+	defer runReplaced(cluster, l.register, proxy)()
 
 	parent := cluster.Create(l.own.of(tree{"metadata": tree{"name": "x"}, "spec": tree{"field": "created"}}))
 	a, b := cluster.Object("configmaps", "x-a"), cluster.Object("configmaps", "x-b")

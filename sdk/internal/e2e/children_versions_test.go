@@ -27,7 +27,9 @@ func TestChildren_AreRepairedAfterTheirVersionWasRemoved(t *testing.T) {
 	op.Stop()
 	version = group + "/v2"
 	cluster.Apply(definition)
+	mark := op.LogMark()
 	op.Start()
+	op.WaitLogSince(mark, "Handler 'reconcile' succeeded.") // the API server serves the new version only some time later
 	child := cluster.Object("widgets."+group, "main")
 	child.Set("spec.a", "9")
 	child.WaitValue("spec.a", "1")

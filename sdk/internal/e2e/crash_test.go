@@ -57,24 +57,31 @@ func (c *crashing) does(id string, result any) func(context.Context, *change) er
 	}
 }
 
-// live creates, changes and deletes the object, and starts a new operator when one was killed.
-// It returns the states of the object in between.
-func (c *crashing) live(proxy *kopftest.FaultProxy) []string {
-	cluster := c.cluster
+// runReplaced runs an operator behind a proxy, and starts a new operator when the proxy kills it. The returned function ends that.
+func runReplaced(cluster *kopftest.Cluster, register func(*kopf.Registry), proxy *kopftest.FaultProxy) (end func()) {
 	ended := make(chan struct{})
 	var replaced sync.WaitGroup
-	op := cluster.Run(c.register, proxy.Connect, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
+	op := cluster.Run(register, proxy.Connect, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }), withoutInspector)
 	killed := proxy.Killed()
 	replaced.Go(func() {
 		select {
 		case <-ended:
 		case <-killed:
 			op.Stop()
-			cluster.Launch(c.register, withoutInspector)
+			cluster.Launch(register, withoutInspector)
 		}
 	})
-	defer replaced.Wait()
-	defer close(ended)
+	return func() {
+		close(ended)
+		replaced.Wait()
+	}
+}
+
+// live creates, changes and deletes the object, and starts a new operator when one was killed.
+// It returns the states of the object in between.
+func (c *crashing) live(proxy *kopftest.FaultProxy) []string {
+	cluster := c.cluster
+	defer runReplaced(cluster, c.register, proxy)()
 
 	var states []string
 	object := cluster.Create(plain.of(example(c.name)))

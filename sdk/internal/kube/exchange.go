@@ -17,7 +17,7 @@ import (
 // per field, and a truncated body cannot be parsed as a status.
 const errorBodyLimit = 1 << 20
 
-// anyServer is the placeholder for the address of a session in a request that has no session yet.
+// anyServer is the address of a request before a session is chosen, whose address replaces it.
 var anyServer = &url.URL{Scheme: "https", Host: anyHost}
 
 const anyHost = "api-server.invalid"

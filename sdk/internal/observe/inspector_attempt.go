@@ -133,7 +133,7 @@ func shownError(err error) *inspect.HandlerError {
 	}
 	kind := handlers.ErrorKindOf(err)
 	if kind == handlers.KindWaiting {
-		kind = handlers.KindTemporary // for readers, both wait for something
+		kind = handlers.KindTemporary // readers of the inspector show both errors as a wait
 	}
 	return &inspect.HandlerError{Kind: inspect.ErrorKind(kind), Message: err.Error()}
 }

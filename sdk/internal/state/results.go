@@ -50,7 +50,7 @@ func deliver(id string, result any, p *patch.Patch) error {
 	_, joins := before.(map[string]any)
 	fields, isMap := value.(map[string]any)
 	switch {
-	case value == nil: // for example, the result was a typed nil pointer
+	case value == nil: // such as a nil pointer with a type
 	case isMap && joins:
 		for _, key := range object.SortedKeys(fields) {
 			p.Set(path.Child(key), object.Clone(fields[key]))

@@ -53,7 +53,7 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read", d), time.Second)
 	}
 	if err != nil {
-		return p.failed(d, err)
+		return failed("apply", d, err)
 	}
 	p.accept(ctx, d, nil, answer, nil, false, children.Lost)
 	return nil
@@ -66,7 +66,7 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 	}
 	answer, err := p.send(ctx, d, d.tree, "", "", false)
 	if err != nil {
-		return p.failed(d, err)
+		return failed("apply", d, err)
 	}
 	if answer.Created || answer.Repeated && children.FirstApplied(answer.Object, d.to.lens) {
 		p.accept(ctx, d, nil, answer, nil, false, children.Covered)
@@ -79,7 +79,7 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 		nothing = object.With(nothing, object.Path{"metadata", "namespace"}, d.name.namespace)
 	}
 	if _, err := p.send(ctx, d, nothing, answer.Object.UID, "", false); err != nil {
-		return p.failed(d, err)
+		return failed("apply", d, err)
 	}
 	return handlers.AsTemporary(fmt.Errorf("apply %s: another client has created it at the same time", d), time.Second)
 }

@@ -286,7 +286,7 @@ func (p *Pass) judge(c *child, d *desired) ([]children.Drift, children.Ownership
 		return nil, children.Covered
 	}
 	if c.managed == nil && c.Entry == c.verified && c.verified != 0 {
-		return nil, children.Drifted // by the hash alone: another text is desired, or the child must be verified
+		return nil, children.Drifted // no field was lost, but the handler wants another text, or the child must be verified
 	}
 	entries, err := children.ParseEntries(c.managed)
 	if err != nil {

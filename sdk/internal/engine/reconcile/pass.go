@@ -44,7 +44,7 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 		return nil
 	}
 	f.arrive(b)
-	if !r.ready(f) { // after the reasons were added, so that the end of the lists finds them
+	if !r.ready(f) { // checked after arrive: the end of the last list requeues the parents that have reasons
 		return nil
 	}
 	f.mu.Lock()
@@ -175,9 +175,6 @@ func (p *Pass) Recheck(after time.Duration) {
 		p.recheck = max(after, time.Millisecond)
 	}
 }
-
-// Owner returns the parent.
-func (p *Pass) Owner() *object.Object { return p.owner }
 
 // mayAct returns an error if the operator may not act on the parent now.
 func (p *Pass) mayAct() error {

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,7 +147,7 @@ func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
 			p.lose(d)
 			return pruneNothing, nil
 		case err != nil:
-			return pruneNothing, p.pruneError(d, err)
+			return pruneNothing, failed("prune", d, err)
 		}
 		p.markPruned(d, o.UID)
 		return pruneGoing, nil
@@ -164,11 +163,4 @@ func (p *Pass) markPruned(d *desired, uid string) {
 	}
 	p.family.mu.Unlock()
 	p.subject.Logger.Info(fmt.Sprintf("Pruned %s: the last pass did not apply it", d), observe.EventKey, observe.LogChildPruned, "child", d.String())
-}
-
-func (p *Pass) pruneError(d *desired, err error) error {
-	if failed := p.failed(d, err); handlers.ErrorKindOf(failed) == handlers.KindWaiting || errors.Is(failed, err) && failed == err { //nolint:errorlint // the same error
-		return failed
-	}
-	return fmt.Errorf("prune %s: %w", d, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 // maxTries is how often a pass repeats an apply that was based on an old version of the child.
@@ -63,7 +64,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 		case kube.Classify(err) == kube.Conflict:
 			force, version = false, "" // it has changed since it was read
 		default:
-			return p.failed(d, err)
+			return failed("apply", d, err)
 		}
 	}
 	return handlers.AsTemporary(fmt.Errorf("apply %s: it changes faster than it can be applied", d), time.Second)
@@ -185,7 +186,7 @@ func (p *Pass) read(ctx context.Context, d *desired) (*object.Object, error) {
 	case kube.Classify(err) == kube.NotFound:
 		return nil, nil
 	case err != nil:
-		return nil, p.failed(d, err)
+		return nil, failed("apply", d, err)
 	}
 	return o, nil
 }
@@ -203,13 +204,13 @@ func (p *Pass) named(d *desired, tree map[string]any, newest *object.Object, dri
 	return found
 }
 
-// failed returns the error of a request about a child with its consequence.
-func (p *Pass) failed(d *desired, err error) error {
+// failed returns the error of a request about a child with its consequence. The verb is "apply" or "prune".
+func failed(verb string, d *desired, err error) error {
 	switch {
 	case errors.Is(err, core.ErrStopping), core.IsFenced(err), handlers.ErrorKindOf(err) == handlers.KindWaiting:
 		return err
 	}
-	wrapped := fmt.Errorf("apply %s: %w", d, err)
+	wrapped := fmt.Errorf("%s %s: %w", verb, d, err)
 	switch kube.Classify(err) {
 	case kube.NotFound:
 		return handlers.AsWaiting(wrapped, absence)
@@ -268,6 +269,6 @@ func (p *Pass) dropEntries(ctx context.Context, d *desired, o *object.Object, wh
 	if err != nil {
 		return err
 	}
-	_, err = p.family.reconciler.deps.Client.Patch(ctx, d.to.resource, d.name.namespace, d.name.name, "", "application/json-patch+json", body)
+	_, err = p.family.reconciler.deps.Client.Patch(ctx, d.to.resource, d.name.namespace, d.name.name, "", patch.JSONType, body)
 	return err
 }

@@ -146,7 +146,7 @@ func (w *webhooks) send(ctx context.Context, client *kube.Client, family handler
 // warnOfGap warns of handlers without a replacement while the operator restarts.
 func (w *webhooks) warnOfGap() {
 	settings := &w.deps.Settings.Admission
-	if settings.Managed == "" || settings.Session != "" || w.deps.Running != nil { // with replicas, another replica still runs
+	if settings.Managed == "" || settings.Session != "" || w.deps.Running != nil { // other replicas of the operator still need the webhooks
 		return
 	}
 	var ids []string
