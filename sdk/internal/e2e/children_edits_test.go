@@ -120,8 +120,18 @@ func groupSuffix(version string) string {
 	return "." + group
 }
 
-// request sends a request about the child under the name of another manager.
+// request sends a request about the child under the name of another manager, and returns the answer.
 func (d *editor) request(method, subresource, contentType string, body any) []byte {
+	d.t.Helper()
+	got, status := d.send(method, subresource, contentType, body)
+	if status >= 300 {
+		d.t.Fatalf("%s %s%s: %d, %s", method, d.plural, subresource, status, got)
+	}
+	return got
+}
+
+// send is like request, and returns the status of any answer.
+func (d *editor) send(method, subresource, contentType string, body any) ([]byte, int) {
 	d.t.Helper()
 	api := "apis/" + d.version
 	if !strings.Contains(d.version, "/") {
@@ -146,10 +156,10 @@ func (d *editor) request(method, subresource, contentType string, body any) []by
 	}
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode >= 300 {
-		d.t.Fatalf("%s: %s, %s, %v", url, res.Status, got, err)
+	if err != nil {
+		d.t.Fatalf("%s: %s: %v", url, res.Status, err)
 	}
-	return got
+	return got, res.StatusCode
 }
 
 // read returns the child.
@@ -172,12 +182,30 @@ func (d *editor) path() object.Path {
 
 func (d *editor) pointer() string { return "/" + strings.ReplaceAll(d.field, ".", "/") }
 
-// put replaces the child by an edited version.
+// put replaces the field of the child in an Update.
 func (d *editor) put(value any) {
 	d.t.Helper()
-	o := object.With(d.read(), d.path(), value)
-	delete(o["metadata"].(tree), "managedFields")
-	d.request(http.MethodPut, "", "application/json", o)
+	d.update(func(o tree) tree {
+		o = object.With(o, d.path(), value)
+		delete(o["metadata"].(tree), "managedFields")
+		return o
+	})
+}
+
+// update replaces the child by an edited version, and returns the version before. It edits the newest version again if
+// a controller has changed the child since, as clients do.
+func (d *editor) update(edit func(o tree) tree) (before tree) {
+	d.t.Helper()
+	for {
+		before = d.read()
+		got, status := d.send(http.MethodPut, "", "application/json", edit(before))
+		switch {
+		case status < 300:
+			return before
+		case status != http.StatusConflict:
+			d.t.Fatalf("PUT %s: %d, %s", d.plural, status, got)
+		}
+	}
 }
 
 func (d *editor) merge(changes tree) {
