@@ -3,7 +3,7 @@ package peering
 import (
 	"encoding/json"
 	"math"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -61,7 +61,7 @@ func ParsePeers(status map[string]any, now time.Time) []Peer {
 			all = append(all, parsePeer(identity, record, now))
 		}
 	}
-	slices.SortFunc(all, func(a, b Peer) int { return strings.Compare(a.Identity, b.Identity) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Identity < all[j].Identity })
 	return all
 }
 

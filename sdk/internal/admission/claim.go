@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -93,12 +93,7 @@ func (f *Found) Others(operator string, now time.Time) []Claim {
 			others = append(others, claim)
 		}
 	}
-	slices.SortFunc(others, func(a, b Claim) int {
-		if a.After(&b) {
-			return -1
-		}
-		return 1
-	})
+	sort.Slice(others, func(i, j int) bool { return others[i].After(&others[j]) })
 	return others
 }
 

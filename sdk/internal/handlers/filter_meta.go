@@ -1,9 +1,6 @@
 package handlers
 
-import (
-	"slices"
-	"strings"
-)
+import "sort"
 
 // metaFilter is the conditions on labels or on annotations.
 type metaFilter struct {
@@ -32,7 +29,7 @@ func newMeta(kind MismatchKind, criteria map[string]Criterion) metaFilter {
 	for name, criterion := range criteria {
 		m.criteria = append(m.criteria, named{name, criterion})
 	}
-	slices.SortFunc(m.criteria, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	sort.Slice(m.criteria, func(i, j int) bool { return m.criteria[i].name < m.criteria[j].name })
 	return m
 }
 

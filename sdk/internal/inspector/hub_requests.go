@@ -2,7 +2,7 @@ package inspector
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -104,8 +104,9 @@ func (h *Hub) Requests(now time.Time) inspect.Requests {
 		}
 		all.Kinds = append(all.Kinds, s)
 	}
-	slices.SortFunc(all.Kinds, func(a, b inspect.RequestStats) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Code, b.Code))
+	sort.Slice(all.Kinds, func(i, j int) bool {
+		a, b := &all.Kinds[i], &all.Kinds[j]
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Code, b.Code)) < 0
 	})
 	return all
 }

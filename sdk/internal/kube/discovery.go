@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -52,8 +53,9 @@ func (c *Client) Discover(ctx context.Context, groups ...string) (Discovery, err
 			return Discovery{}, err // the other groups usually fail with the same error
 		}
 	}
-	slices.SortFunc(s.found, func(a, b resources.Resource) int {
-		return strings.Compare(a.Group+" "+a.Version+" "+a.Plural, b.Group+" "+b.Version+" "+b.Plural)
+	sort.Slice(s.found, func(i, j int) bool {
+		a, b := &s.found[i], &s.found[j]
+		return a.Group+" "+a.Version+" "+a.Plural < b.Group+" "+b.Version+" "+b.Plural
 	})
 	return Discovery{Resources: s.found, Failed: s.failed}, nil
 }

@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -16,6 +17,6 @@ func withPeering(all []inspect.Peering, e PeersChanged) []inspect.Peering {
 	if !e.Left {
 		rest = append(rest, e.Peering)
 	}
-	slices.SortFunc(rest, compare)
+	sort.Slice(rest, func(i, j int) bool { return compare(rest[i], rest[j]) < 0 })
 	return rest
 }

@@ -3,6 +3,7 @@ package resources
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -139,7 +140,7 @@ func (r *Resolution) Warnings() []string {
 }
 
 func sortByKey(rs []Resource) {
-	slices.SortFunc(rs, func(a, b Resource) int { return strings.Compare(a.Key(), b.Key()) })
+	sort.Slice(rs, func(i, j int) bool { return rs[i].Key() < rs[j].Key() })
 }
 
 func join(rs []Resource) string {

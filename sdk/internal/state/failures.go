@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -114,7 +115,7 @@ func (s Failures) Read(obj map[string]any, ids []string) []Failure {
 		}
 		found = append(found, f)
 	}
-	slices.SortFunc(found, func(a, b Failure) int { return strings.Compare(a.Handler, b.Handler) })
+	sort.Slice(found, func(i, j int) bool { return found[i].Handler < found[j].Handler })
 	return found
 }
 

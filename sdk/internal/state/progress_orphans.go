@@ -3,6 +3,7 @@ package state
 import (
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -36,7 +37,7 @@ func Orphans(object map[string]any, storage ProgressStorage, ids []string) []Orp
 			found = append(found, Orphans(object, one, ids)...)
 		}
 	}
-	slices.SortFunc(found, func(a, b Orphan) int { return strings.Compare(a.ID, b.ID) })
+	sort.Slice(found, func(i, j int) bool { return found[i].ID < found[j].ID })
 	return slices.CompactFunc(found, func(a, b Orphan) bool { return a.ID == b.ID })
 }
 

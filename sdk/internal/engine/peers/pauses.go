@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -157,9 +158,12 @@ func (p *Pauses) emit() {
 
 // sorted returns the reasons, the oldest first. The lock must be held.
 func (p *Pauses) sorted() []inspect.Pause {
-	return slices.SortedFunc(maps.Values(p.reasons), func(a, b inspect.Pause) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Reason, b.Reason))
+	all := slices.Collect(maps.Values(p.reasons))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Reason, b.Reason)) < 0
 	})
+	return all
 }
 
 // reasonOf joins the reasons.

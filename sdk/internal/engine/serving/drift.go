@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -159,6 +160,6 @@ func (d *driftCheck) compare(ctx context.Context, res *resources.Resource) ([]in
 		slices.Sort(ids)
 		found = append(found, inspect.Drift{Field: f.path, Type: f.typ, Handlers: slices.Compact(ids)})
 	}
-	slices.SortFunc(found, func(a, b inspect.Drift) int { return strings.Compare(a.Field+" "+a.Type, b.Field+" "+b.Type) })
+	sort.Slice(found, func(i, j int) bool { return found[i].Field+" "+found[i].Type < found[j].Field+" "+found[j].Type })
 	return found, nil
 }
