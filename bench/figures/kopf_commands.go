@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -88,11 +90,15 @@ func measureControlPlane(ctx context.Context, l *environment) ([]row, error) {
 	return []row{times("embedded control plane: exec → usable", 1500*time.Millisecond, usable)}, nil
 }
 
+// measureSize measures an operator with one handler, without those of [environment.buildOperator].
 func measureSize(ctx context.Context, l *environment) ([]row, error) {
-	if l.profile != "" {
-		return nil, errors.New("cannot measure the size with -profile: the operator contains a profiler")
+	path := filepath.Join(l.dir, "minimal")
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", path, "./sdk/internal/layering/testdata/minimal")
+	cmd.Dir = l.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the minimal operator: %w\n%s", err, out)
 	}
-	info, err := os.Stat(l.operator)
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}

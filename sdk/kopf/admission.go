@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -98,6 +99,7 @@ func (e AdmissionError) Error() string { return e.Message }
 // [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
 func OnValidate[T any](r *Registry, resource Selector, fn func(context.Context, *Admission[T]) error, opts ...AdmissionOption) {
 	c := applyAll(opts, AdmissionOption.admission)
+	r.linkAdmission()
 	add(r, handlers.Validate, resource, fn, callAdmission(fn, c.Admission.Subresource), c)
 }
 
@@ -109,8 +111,11 @@ func OnValidate[T any](r *Registry, resource Selector, fn func(context.Context, 
 // [Admission handlers]: https://github.com/kopf-dev/kopf/blob/main/docs/admission.md
 func OnMutate[T any](r *Registry, resource Selector, fn func(context.Context, *Admission[T]) error, opts ...AdmissionOption) {
 	c := applyAll(opts, AdmissionOption.admission)
+	r.linkAdmission()
 	add(r, handlers.Mutate, resource, fn, callAdmission(fn, c.Admission.Subresource), c)
 }
+
+func (r *Registry) linkAdmission() { r.admission, r.listener = reviews.NewAdmissionControl, listenerOf }
 
 // Webhook is an option of [OnValidate] and [OnMutate]: it configures the handler's webhook in the cluster. The zero value
 // of each field means its default.

@@ -176,13 +176,13 @@ func TestMain_WebhookFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := AdmissionSettings{Managed: "mine.dev"}
-	if got := f.admission.override(mine); got.Server == nil || got.Managed != "mine.dev" {
+	if got := f.admission.override(mine, listenerOf); got.Server == nil || got.Managed != "mine.dev" {
 		t.Errorf("%+v", got)
 	}
-	if got := f.admission.override(AdmissionSettings{}); got.Managed != developmentManaged {
+	if got := f.admission.override(AdmissionSettings{}, listenerOf); got.Managed != developmentManaged {
 		t.Errorf("%+v", got)
 	}
-	if got := (&admissionFlags{}).override(mine); got.Server != nil || got.Managed != "mine.dev" {
+	if got := (&admissionFlags{}).override(mine, listenerOf); got.Server != nil || got.Managed != "mine.dev" {
 		t.Errorf("%+v", got)
 	}
 	if !strings.Contains(f.usage, "--webhook-listen") {

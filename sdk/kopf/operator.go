@@ -120,7 +120,7 @@ func (o *Operator) config(settings *Settings) engine.Config {
 		Registry: &o.Registry.registry,
 		Settings: func() core.Settings {
 			s := o.inDevelopment(*settings).engine(o.Registry.Prefix)
-			s.Admission = o.admission.override(settings.Admission).engine(o.admission.session)
+			s.Admission = o.admission.override(settings.Admission, o.Registry.listener).engine(o.admission.session, o.Registry.listener)
 			s.Admission.Confined = o.admission.underTest != ""
 			if o.settled != nil {
 				o.settled(*settings)
@@ -140,8 +140,10 @@ func (o *Operator) config(settings *Settings) engine.Config {
 		NewMemo:    func() any { return o.Memo.child() },
 		Extra:      settings,
 		Exit:       o.exit,
-		NewPasses:  o.Registry.passes,
-		Now:        o.now,
+
+		NewPasses: o.Registry.passes, NewAdmission: o.Registry.admission,
+
+		Now: o.now,
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/bridge"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/webhook"
 )
 
 func init() {
@@ -36,7 +38,11 @@ type Registry struct {
 	registry handlers.Registry
 	handlers []registration
 	errs     []error
-	passes   func(*core.Deps) core.Passes // nil without reconcile handlers, so that the linker leaves them out
+
+	// These are nil without handlers that need them, so that the linker leaves the rest out.
+	passes    func(*core.Deps) core.Passes
+	admission reviews.NewControl
+	listener  func(*webhook.Server) webhook.Listener
 }
 
 // Err returns all registration errors so far, each with its file and line, or nil. An operator with registration

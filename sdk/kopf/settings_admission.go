@@ -12,7 +12,7 @@ import (
 
 // admissionFlags are the webhook flags of an operator. They override the settings after the startup handlers.
 type admissionFlags struct {
-	server  webhook.Listener // nil if the settings decide
+	server  *webhook.Server // nil if the settings decide
 	managed string
 	session string // id of the development session; empty outside of one
 
@@ -22,10 +22,14 @@ type admissionFlags struct {
 // developmentManaged is the default of the managed name in development.
 const developmentManaged = "dev.kopf.dev"
 
+// listenerOf converts a server. Only registries with admission handlers have this function, and no other code of the package
+// converts a server, so that the linker leaves the server out of all other operators. There, listener is nil.
+func listenerOf(s *webhook.Server) webhook.Listener { return s }
+
 // override applies the flags to the settings.
-func (f *admissionFlags) override(s AdmissionSettings) AdmissionSettings {
-	if f.server != nil {
-		s.Server = f.server
+func (f *admissionFlags) override(s AdmissionSettings, listener func(*webhook.Server) webhook.Listener) AdmissionSettings {
+	if f.server != nil && listener != nil {
+		s.Server = listener(f.server)
 	}
 	if f.managed != "" {
 		s.Managed = f.managed
@@ -33,8 +37,8 @@ func (f *admissionFlags) override(s AdmissionSettings) AdmissionSettings {
 	if f.session != "" && s.Managed == "" {
 		s.Managed = developmentManaged
 	}
-	if f.underTest != "" && s.Server == nil {
-		s.Server = &webhook.Server{}
+	if f.underTest != "" && s.Server == nil && listener != nil {
+		s.Server = listener(&webhook.Server{})
 		if s.Managed == "" {
 			s.Managed = f.underTest
 		}
@@ -43,11 +47,11 @@ func (f *admissionFlags) override(s AdmissionSettings) AdmissionSettings {
 }
 
 // engine converts the settings for the engine.
-func (s AdmissionSettings) engine(session string) core.Admission {
+func (s AdmissionSettings) engine(session string, listener func(*webhook.Server) webhook.Listener) core.Admission {
 	a := core.Admission{Managed: s.Managed, Session: session, ReviewOwn: s.ReviewOwn}
 	if server := s.Server; server != nil {
 		a.Serve = func(ctx context.Context, logger *slog.Logger, reviews http.Handler, announce func(admission.ClientConfig)) error {
-			return loggingTo(logger, server).Serve(ctx, reviews, func(c webhook.ClientConfig) { announce(clientConfigOf(c)) })
+			return loggingTo(logger, server, listener).Serve(ctx, reviews, func(c webhook.ClientConfig) { announce(clientConfigOf(c)) })
 		}
 	}
 	return a
@@ -55,14 +59,14 @@ func (s AdmissionSettings) engine(session string) core.Admission {
 
 // loggingTo returns the server with the operator's logger. A server that has a logger or is not a [webhook.Server] is
 // returned unchanged.
-func loggingTo(logger *slog.Logger, server webhook.Listener) webhook.Listener {
+func loggingTo(logger *slog.Logger, server webhook.Listener, listener func(*webhook.Server) webhook.Listener) webhook.Listener {
 	own, ok := server.(*webhook.Server)
-	if !ok || own.Logger != nil {
+	if !ok || own.Logger != nil || listener == nil {
 		return server
 	}
 	logging := *own
 	logging.Logger = logger
-	return &logging
+	return listener(&logging)
 }
 
 func clientConfigOf(c webhook.ClientConfig) admission.ClientConfig {

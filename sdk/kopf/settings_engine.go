@@ -93,7 +93,7 @@ func (s Settings) engine(prefix string) core.Settings {
 			Cause:       func(r daemons.Reason) error { return StopReason(r) },
 		},
 
-		Admission: s.Admission.engine(""),
+		Admission: s.Admission.engine("", nil),
 		Peering: core.Peering{
 			Name:        s.Peering.Name,
 			Priority:    s.Peering.Priority,

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
@@ -30,7 +31,8 @@ type Config struct {
 	Extra      any           // value of [handlers.Call.Extra] for the operator's own handlers
 	Exit       func()        // ends a process that is still running ExitingTimeout after the stop request; may be nil
 
-	NewPasses func(*core.Deps) core.Passes // constructor of the passes; nil without reconcile handlers
+	NewPasses    func(*core.Deps) core.Passes // constructor of the passes; nil without reconcile handlers
+	NewAdmission reviews.NewControl           // nil without admission handlers
 
 	Now func() time.Time // clock of records and delays; nil for time.Now
 }

@@ -53,7 +53,7 @@ type operator struct {
 	unused  *observe.UnusedHandlers
 	poster  *observe.Poster // nil if no Kubernetes events are posted
 
-	admission      *reviews.AdmissionControl // nil if there are no admission handlers
+	admission      reviews.AdmissionControl
 	streams        *serving.Streams
 	passes         core.Passes
 	discovery      *serving.Discovery
@@ -307,8 +307,11 @@ func (o *operator) connect(ctx context.Context) error {
 		d.Running = new(core.RunningCycles)
 	}
 	o.intents.Streams.Store(o.streams)
-	o.admission = reviews.NewAdmissionControl(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
-	o.intents.Admission.Store(o.admission)
+	o.admission = reviews.NoAdmission{}
+	if o.config.NewAdmission != nil {
+		o.admission = o.config.NewAdmission(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
+	}
+	o.intents.Admission.Store(&o.admission)
 	identity := o.config.Identity
 	if d.Running != nil {
 		identity = d.Settings.Lease.Name // all replicas are one peer; otherwise, they would pause each other
@@ -446,7 +449,7 @@ func (o *operator) unready() error {
 	if len(o.deps.Registry.Admission()) == 0 {
 		return nil
 	}
-	return o.intents.Admission.Load().Unready()
+	return o.intents.AdmissionControl().Unready()
 }
 
 // ready is called once, when all objects are known.

@@ -33,7 +33,15 @@ type Intents struct {
 	Pauses   *peers.Pauses
 	Peerings atomic.Pointer[peers.Peerings] // nil until the operator is connected to the cluster
 
-	Admission atomic.Pointer[reviews.AdmissionControl] // nil before the connection, and without admission handlers
+	Admission atomic.Pointer[reviews.AdmissionControl] // nil until the operator is connected to the cluster
+}
+
+// AdmissionControl returns the admission control of the operator, also before the connection to the cluster.
+func (i *Intents) AdmissionControl() reviews.AdmissionControl {
+	if admission := i.Admission.Load(); admission != nil {
+		return *admission
+	}
+	return reviews.NoAdmission{}
 }
 
 // Handle carries out an intent, or rejects it with a reason.
@@ -64,7 +72,7 @@ func (i *Intents) carryOut(ctx context.Context, in inspect.Intent) (reason strin
 		}
 		return i.retryNow(ctx, *in.Object, in.Handler)
 	case inspect.IntentReplay:
-		return i.replay(in.Value)
+		return i.AdmissionControl().Replay(in.Value)
 	case inspect.IntentPauseObject:
 		if in.Object == nil {
 			return "pause: which object?"
@@ -81,15 +89,6 @@ func (i *Intents) carryOut(ctx context.Context, in inspect.Intent) (reason strin
 		return "this operator does not know how to " + string(in.Kind)
 	}
 	return ""
-}
-
-// replay calls the handlers for an earlier review again. If it fails, it returns the reason.
-func (i *Intents) replay(id string) (reason string) {
-	admission := i.Admission.Load()
-	if admission == nil {
-		return "the operator has no admission handlers, or is still starting"
-	}
-	return admission.Reviews.Replay(id)
 }
 
 // byRequest is the reason to pause that inspector clients add and remove.

@@ -46,11 +46,64 @@ func CheckWayIn(registry *handlers.Registry, settings *core.Settings) error {
 		"kopf dev and kopf run choose a way in with --webhook=auto", ErrNoWayIn, strings.Join(names, ", "))
 }
 
-// AdmissionControl is the operator's part in admission: it answers reviews, and registers the webhooks in the cluster.
-// It is nil if there are no admission handlers.
-type AdmissionControl struct {
+// AdmissionControl is the operator's part in admission: it answers reviews, and registers the webhooks in the cluster. It is an
+// interface, so that operators without admission handlers do not link its implementation.
+type AdmissionControl interface {
+	// Start starts the server and the management of the webhooks. If the server fails, or ends before Stop, it calls failed.
+	Start(ctx context.Context, failed func(error))
+
+	// Serve sets the known resources and the served namespaces; no namespaces stand for the whole cluster.
+	Serve(rs []resources.Resource, namespaces []string)
+
+	// Unready returns the reason why reviews are not answered yet; nil if they are.
+	Unready() error
+
+	// Indexed unblocks the reviews that are waiting for the indices.
+	Indexed()
+
+	// Replay calls the handlers for an earlier review again. If it fails, it returns the reason.
+	Replay(id string) (reason string)
+
+	// Withdraw stops managing the webhooks, and removes the webhooks that are not persistent.
+	Withdraw(ctx context.Context)
+
+	// Stop stops the server, after it has answered the pending reviews.
+	Stop()
+}
+
+// NewControl is a constructor of an operator's admission control. Handlers get the values of the context, but not its end.
+type NewControl func(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, identity string, inspected bool) AdmissionControl
+
+// NoAdmission is the admission control of an operator that has no admission handlers, or is not connected to the cluster yet.
+type NoAdmission struct{}
+
+// Start implements [AdmissionControl].
+func (NoAdmission) Start(context.Context, func(error)) {}
+
+// Serve implements [AdmissionControl].
+func (NoAdmission) Serve([]resources.Resource, []string) {}
+
+// Unready implements [AdmissionControl].
+func (NoAdmission) Unready() error { return errUnconnected }
+
+// Indexed implements [AdmissionControl].
+func (NoAdmission) Indexed() {}
+
+// Replay implements [AdmissionControl].
+func (NoAdmission) Replay(string) string {
+	return "the operator has no admission handlers, or is still starting"
+}
+
+// Withdraw implements [AdmissionControl].
+func (NoAdmission) Withdraw(context.Context) {}
+
+// Stop implements [AdmissionControl].
+func (NoAdmission) Stop() {}
+
+// admissionControl implements [AdmissionControl].
+type admissionControl struct {
 	deps     *core.Deps
-	Reviews  *Reviews
+	reviews  *Reviews
 	webhooks *webhooks
 	gated    bool // reviews wait for the indices
 
@@ -58,93 +111,76 @@ type AdmissionControl struct {
 	serving, managing         sync.WaitGroup
 }
 
-// NewAdmissionControl returns the admission control of an operator; nil if it has no admission handlers.
-func NewAdmissionControl(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, identity string, inspected bool) *AdmissionControl {
-	if len(d.Registry.Admission()) == 0 {
-		return nil
-	}
-	return &AdmissionControl{
-		deps: d, Reviews: newReviews(ctx, d, m, i, inspected), webhooks: newWebhooks(d, identity),
+// NewAdmissionControl is the [NewControl] of operators with admission handlers.
+func NewAdmissionControl(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, identity string, inspected bool) AdmissionControl {
+	return &admissionControl{
+		deps: d, reviews: newReviews(ctx, d, m, i, inspected), webhooks: newWebhooks(d, identity),
 		gated: slices.ContainsFunc(d.Registry.All(), func(h *handlers.Handler) bool { return h.Family == handlers.Index }),
 	}
 }
 
-// Start starts the server and the management of the webhooks. If the server fails, or ends before
-// [AdmissionControl.Stop], it calls failed.
-func (a *AdmissionControl) Start(ctx context.Context, failed func(error)) {
-	if a == nil {
-		return
-	}
+// Start implements [AdmissionControl].
+func (a *admissionControl) Start(ctx context.Context, failed func(error)) {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	managing, stopManaging := context.WithCancel(context.WithoutCancel(ctx))
 	a.stopServing, a.stopManaging = stopServing, stopManaging
 	a.serving.Go(func() {
-		err := a.deps.Settings.Admission.Serve(serving, a.deps.Logger, a.Reviews, a.announced)
+		err := a.deps.Settings.Admission.Serve(serving, a.deps.Logger, a.reviews, a.announced)
 		if err != nil || serving.Err() == nil {
 			failed(cmp.Or(err, errServerEnded))
 		}
 	})
 	a.managing.Go(func() { a.webhooks.run(managing) })
-	if !a.Reviews.user.ask(ctx) { // asked before the operator makes changes
-		a.managing.Go(func() { a.Reviews.user.keepAsking(managing) })
+	if !a.reviews.user.ask(ctx) { // asked before the operator makes changes
+		a.managing.Go(func() { a.reviews.user.keepAsking(managing) })
 	}
 }
 
 // announced records the URL or service at which the API server reaches the server.
-func (a *AdmissionControl) announced(client admission.ClientConfig) {
+func (a *admissionControl) announced(client admission.ClientConfig) {
 	prefix := client.Path()
-	a.Reviews.prefix.Store(&prefix)
+	a.reviews.prefix.Store(&prefix)
 	a.deps.Logger.Debug("Serving admission reviews at "+client.String(), observe.EventKey, observe.LogWebhookServed)
 	a.webhooks.announced(client)
 }
 
-// Serve sets the known resources and the served namespaces; no namespaces stand for the whole cluster.
-func (a *AdmissionControl) Serve(rs []resources.Resource, namespaces []string) {
-	if a == nil {
-		return
-	}
-	a.Reviews.serve(rs)
+// Serve implements [AdmissionControl].
+func (a *admissionControl) Serve(rs []resources.Resource, namespaces []string) {
+	a.reviews.serve(rs)
 	a.webhooks.serve(rs, namespaces)
 	if !a.gated {
-		a.Reviews.begin()
+		a.reviews.begin()
 	}
 }
 
-// Unready returns the reason why reviews are not answered yet; nil if they are.
-func (a *AdmissionControl) Unready() error {
+// Unready implements [AdmissionControl].
+func (a *admissionControl) Unready() error {
 	switch {
-	case a == nil:
-		return errUnconnected
 	case !a.webhooks.registered.Load():
 		return errUnregistered
-	case !a.Reviews.begun():
+	case !a.reviews.begun():
 		return errUnindexed
 	}
 	return nil
 }
 
-// Indexed unblocks the reviews that are waiting for the indices.
-func (a *AdmissionControl) Indexed() {
-	if a != nil {
-		a.Reviews.begin()
-	}
+// Indexed implements [AdmissionControl].
+func (a *admissionControl) Indexed() {
+	a.reviews.begin()
 }
 
-// Withdraw stops managing the webhooks, and removes the webhooks that are not persistent.
-func (a *AdmissionControl) Withdraw(ctx context.Context) {
-	if a == nil {
-		return
-	}
+// Withdraw implements [AdmissionControl].
+func (a *admissionControl) Withdraw(ctx context.Context) {
 	a.stopManaging()
 	a.managing.Wait()
 	a.webhooks.withdraw(ctx)
 }
 
-// Stop stops the server, after it has answered the pending reviews.
-func (a *AdmissionControl) Stop() {
-	if a == nil {
-		return
-	}
+// Stop implements [AdmissionControl].
+func (a *admissionControl) Stop() {
 	a.stopServing()
 	a.serving.Wait()
 }
+
+// Replay implements [AdmissionControl].
+func (a *admissionControl) Replay(id string) string { return a.reviews.Replay(id) }

@@ -37,7 +37,7 @@ var rescanDelays = []time.Duration{
 type Discovery struct {
 	deps       *core.Deps
 	streams    *Streams
-	admission  *reviews.AdmissionControl
+	admission  reviews.AdmissionControl
 	namespaces *Namespaces
 	peerings   *peers.Peerings
 	passes     core.Passes
@@ -54,7 +54,7 @@ type Discovery struct {
 }
 
 // NewDiscovery returns the discovery of an operator.
-func NewDiscovery(d *core.Deps, s *Streams, a *reviews.AdmissionControl, n *Namespaces, p *peers.Peerings, r core.Passes) *Discovery {
+func NewDiscovery(d *core.Deps, s *Streams, a reviews.AdmissionControl, n *Namespaces, p *peers.Peerings, r core.Passes) *Discovery {
 	joined := make(chan struct{})
 	close(joined)
 	return &Discovery{
@@ -222,7 +222,7 @@ func (d *Discovery) warnOfUnserved(resolution *resources.Resolution) {
 
 // resolveAdmission selects the resources with admission handlers. It returns nil if there are no such handlers.
 func (d *Discovery) resolveAdmission() *resources.Resolution {
-	if d.admission == nil {
+	if len(d.deps.Registry.Admission()) == 0 {
 		return nil
 	}
 	resolution := resources.Resolve(d.deps.Registry.AdmissionDemands(), d.known)
