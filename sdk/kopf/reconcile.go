@@ -2,9 +2,12 @@ package kopf
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 // OnReconcile registers the handler that keeps the children of an object in their desired state. Children are objects of the
@@ -40,6 +43,11 @@ type Own struct {
 	// Observe lists the fields of the children that the operator keeps in addition to their state. The handler reads these
 	// fields in [Child.Observed], and is called when one of the fields changes.
 	Observe []Path
+
+	// Once lists the fields of the children that are applied at the creation only, such as "data" of a Secret with a random
+	// password. Later, the operator neither changes nor restores these fields, and keeps those of adopted objects.
+	// A path must not begin with metadata or status.
+	Once []Path
 
 	// Adopt takes over an existing object with the name of a child if no controller owns the object. By default, [Pass.Apply]
 	// returns a permanent error for such an object.
@@ -82,7 +90,32 @@ func (o Own) reconcile(c *config) {
 		}
 		owned.Observe = append(owned.Observe, fixed)
 	}
+	for _, path := range o.Once {
+		fixed, err := path.fixed()
+		if err == nil {
+			err = appliedOnce(fixed)
+		}
+		if err != nil {
+			c.fail("Own: Once of %s: %v", selector, err)
+			continue
+		}
+		owned.Once = append(owned.Once, fixed)
+	}
 	c.Owns = append(c.Owns, owned)
+}
+
+// appliedOnce returns an error for a field that cannot be applied once.
+func appliedOnce(field object.Path) error {
+	if len(field) == 0 {
+		return errors.New("the path is empty")
+	}
+	switch field[0] {
+	case "apiVersion", "kind", "metadata", "status":
+		return fmt.Errorf("%s cannot be applied once; name fields such as data or spec.size", field)
+	case "stringData":
+		return fmt.Errorf("%s is applied as data; name data", field)
+	}
+	return nil
 }
 
 // DriftPolicy decides about fields of a child that the operator has applied and others have changed since.

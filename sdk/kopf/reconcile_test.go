@@ -49,6 +49,18 @@ func TestReconcile_MistakesAreRegistrationErrors(t *testing.T) {
 		"a malformed path": {func(r *kopf.Registry) {
 			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, Observe: []kopf.Path{"a..b"}})
 		}, "Observe of v1 configmaps"},
+		"a label once": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, Once: []kopf.Path{"metadata.labels.app"}})
+		}, "Once of v1 configmaps: metadata.labels.app cannot be applied once"},
+		"the whole object once": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, Once: []kopf.Path{""}})
+		}, "Once of v1 configmaps: the path is empty"},
+		"an item of a list once": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, Once: []kopf.Path{"spec.ports[0]"}})
+		}, "Once of v1 configmaps: "},
+		"texts of a Secret once": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, Once: []kopf.Path{"stringData.password"}})
+		}, "stringData.password is applied as data"},
 		"the id of a change handler": {func(r *kopf.Registry) {
 			kopf.OnCreate(r, parents, func(context.Context, *kopf.Change[kopf.Object]) error { return nil }, kopf.ID("a/b"))
 			kopf.OnReconcile(r, parents, reconcileNothing, kopf.ID("a.b"))

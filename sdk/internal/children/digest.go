@@ -17,6 +17,7 @@ type Lens struct {
 	AppliedAnnotation string        // the annotation that has the [Hash]
 	HasStatus         bool          // the kind has a status subresource
 	Observe           []object.Path // further fields to keep
+	Once              []object.Path // fields that are applied at the creation only
 }
 
 // Digest is all that the operator keeps of a child: about 300 bytes.
@@ -28,6 +29,7 @@ type Digest struct {
 	Applied         uint64 // bits of the annotation, 0 if there is none
 	Entry           uint64 // hash of the fields that we own, 0 if we own none
 	State           State
+	Misassigned     bool // [Lens.Reassign] has another owner for some field
 
 	namespace, owner, message, facts, observed unique.Handle[string]
 }
@@ -66,9 +68,9 @@ func (l *Lens) Digest(o *object.Object) (Digest, error) {
 	}
 	return Digest{
 		UID: o.UID, Name: o.Name, ResourceVersion: o.ResourceVersion, Generation: o.Generation,
-		Applied:   ParseHash(plain(field(meta, "annotations", l.AppliedAnnotation))),
-		Entry:     l.entry(field(meta, "managedFields")),
-		State:     h.State,
+		Applied: ParseHash(plain(field(meta, "annotations", l.AppliedAnnotation))),
+		Entry:   l.entry(field(meta, "managedFields")),
+		State:   h.State, Misassigned: l.Reassign(o) != nil,
 		namespace: unique.Make(o.Namespace), owner: unique.Make(plain(field(meta, "labels", l.OwnerLabel))),
 		message: unique.Make(h.Message), facts: unique.Make(string(facts)), observed: unique.Make(observed),
 	}, nil

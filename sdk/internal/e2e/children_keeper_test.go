@@ -20,7 +20,7 @@ import (
 type keeper struct {
 	*kopftest.Cluster
 	*kopftest.Operator
-	t      *testing.T
+	t      testing.TB
 	own    custom
 	parent *kopftest.Object
 	ticks  int
@@ -28,6 +28,7 @@ type keeper struct {
 	mu     sync.Mutex
 	passes []keptPass
 	writes []string // requests that change children, such as "PATCH configmaps/a"
+	reads  []string // requests that read a child of the main parent
 }
 
 // keptPass is a pass of a parent.
@@ -40,7 +41,14 @@ type keptPass struct {
 // keep runs an operator that owns kinds, and creates its first parent. The children of a parent are the result of a function.
 func keep(t *testing.T, spec tree, kinds []kopf.Own, objects func(p *kopf.Pass[kopf.Object]) []tree, configure ...func(*kopf.Operator)) *keeper {
 	t.Helper()
-	k := &keeper{t: t, Cluster: newCluster(t)}
+	return keepIn(newCluster(t), spec, kinds, objects, configure...)
+}
+
+// keepIn is keep in a cluster that may have objects already.
+func keepIn(cluster *kopftest.Cluster, spec tree, kinds []kopf.Own, objects func(p *kopf.Pass[kopf.Object]) []tree, configure ...func(*kopf.Operator)) *keeper {
+	t := cluster.T()
+	t.Helper()
+	k := &keeper{t: t, Cluster: cluster}
 	k.own = ownResource(k.Cluster)
 	k.run(kinds, objects, configure...)
 	k.parent = k.Create(k.own.of(tree{"metadata": tree{"name": "main"}, "spec": spec}))
@@ -51,11 +59,11 @@ func keep(t *testing.T, spec tree, kinds []kopf.Own, objects func(p *kopf.Pass[k
 // run starts the operator.
 func (k *keeper) run(kinds []kopf.Own, objects func(p *kopf.Pass[kopf.Object]) []tree, configure ...func(*kopf.Operator)) {
 	k.t.Helper()
-	options := make([]kopf.ReconcileOption, len(kinds))
-	for i := range kinds {
-		options[i] = kinds[i]
-	}
 	k.Operator = k.Run(func(r *kopf.Registry) {
+		options := make([]kopf.ReconcileOption, len(kinds))
+		for i := range kinds { // a test may change the kinds before it starts the operator again
+			options[i] = kinds[i]
+		}
 		kopf.OnReconcile(r, k.own.selector(), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
 			k.note(p)
 			var all []metav1.Object
@@ -84,12 +92,18 @@ func (k *keeper) note(p *kopf.Pass[kopf.Object]) {
 
 func (k *keeper) count(req *http.Request) {
 	parts := strings.Split(req.URL.Path, "/")
-	if !kopftest.Writes(req) || slices.Contains(parts, k.own.plural) || slices.Contains(parts, "events") {
+	if slices.Contains(parts, k.own.plural) || slices.Contains(parts, "events") {
 		return
 	}
+	request := req.Method + " " + strings.Join(parts[max(0, len(parts)-2):], "/") + " " + req.URL.RawQuery
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.writes = append(k.writes, req.Method+" "+strings.Join(parts[max(0, len(parts)-2):], "/")+" "+req.URL.RawQuery)
+	switch {
+	case kopftest.Writes(req):
+		k.writes = append(k.writes, request)
+	case parts[len(parts)-1] == "main":
+		k.reads = append(k.reads, request)
+	}
 }
 
 // written returns the requests that changed children so far.
@@ -97,6 +111,13 @@ func (k *keeper) written() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.writes)
+}
+
+// readings returns the requests that read a child of the main parent so far.
+func (k *keeper) readings() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.reads)
 }
 
 // passed returns the passes of the main parent so far.

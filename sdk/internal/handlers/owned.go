@@ -10,6 +10,7 @@ type Owned struct {
 	Selector resources.Selector
 	Drift    DriftPolicy
 	Observe  []object.Path // further fields to keep of each child
+	Once     []object.Path // fields that are applied at the creation only
 
 	Adopt bool // take over existing objects that have no controller
 	Keep  bool // children are never deleted, and have no owner reference

@@ -80,6 +80,8 @@ type PatchRequest struct {
 	ContentType     string // [patch.MergeType] or [patch.JSONType]
 	Body            []byte
 
+	KeepManagedFields bool // return the object with its managedFields
+
 	// Repeat returns the body of later attempts. Defaults to Body.
 	Repeat func() ([]byte, error)
 }
@@ -91,7 +93,7 @@ func (c *Client) SendPatch(ctx context.Context, res *resources.Resource, p Patch
 	if err != nil {
 		return nil, false, err
 	}
-	r.ContentType, r.Body, r.repeat = p.ContentType, p.Body, p.Repeat
+	r.ContentType, r.Body, r.repeat, r.keepManagedFields = p.ContentType, p.Body, p.Repeat, p.KeepManagedFields
 	patched, err = c.object(ctx, &r)
 	return patched, r.repeated, err
 }

@@ -48,6 +48,11 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	if err := p.pace(); err != nil {
 		return err
 	}
+	if existing, err = p.reassign(ctx, d, existing, false); err != nil {
+		return err
+	} else if existing == nil {
+		return handlers.AsWaiting(fmt.Errorf("%s was deleted", d), time.Second)
+	}
 	answer, err := p.send(ctx, d, d.tree, existing.UID, existing.ResourceVersion, true)
 	if kube.Classify(err) == kube.Conflict {
 		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read", d), time.Second)
@@ -55,8 +60,7 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	if err != nil {
 		return failed("apply", d, err)
 	}
-	p.accept(ctx, d, nil, answer, nil, false, children.Lost)
-	return nil
+	return p.accept(ctx, d, nil, answer, nil, false)
 }
 
 // create applies a child that does not exist. If another client was faster, the operator gives up the fields that it has applied.
@@ -64,13 +68,12 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 	if err := p.pace(); err != nil {
 		return err
 	}
-	answer, err := p.send(ctx, d, d.tree, "", "", false)
+	answer, err := p.send(ctx, d, d.created, "", "", false)
 	if err != nil {
 		return failed("apply", d, err)
 	}
 	if answer.Created || answer.Repeated && children.FirstApplied(answer.Object, d.to.lens) {
-		p.accept(ctx, d, nil, answer, nil, false, children.Covered)
-		return nil
+		return p.accept(ctx, d, nil, answer, nil, false)
 	}
 	nothing := map[string]any{
 		"apiVersion": d.tree["apiVersion"], "kind": d.tree["kind"], "metadata": map[string]any{"name": d.name.name},

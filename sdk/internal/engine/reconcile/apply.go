@@ -25,6 +25,8 @@ type desired struct {
 	name childName
 	tree map[string]any // applied fields, with the labels and annotations of the operator
 	hash uint64
+
+	created map[string]any // tree with the fields of [children.Lens.Once]
 }
 
 // target is a copy of a kind's resource and lens for the requests of a pass. The kind itself can change during the pass, for example
@@ -172,7 +174,10 @@ func (p *Pass) desire(obj any) (*desired, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &desired{kind: k, to: to, name: name, tree: tree}
+	d := &desired{kind: k, to: to, name: name, tree: tree, created: tree}
+	for _, path := range to.lens.Once {
+		d.tree = object.Without(d.tree, path) // the metadata stay the same map, which mark changes
+	}
 	if err := p.mark(d); err != nil {
 		return nil, fmt.Errorf("apply %s: %w", d, err)
 	}
@@ -254,9 +259,7 @@ func stanza(meta map[string]any, name string) map[string]any {
 // keep makes sure that a child is as it is desired.
 func (p *Pass) keep(ctx context.Context, d *desired) error {
 	f := p.family
-	f.mu.Lock()
-	c := d.kind.children[d.name]
-	f.mu.Unlock()
+	c := p.known(d)
 	switch {
 	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || !d.kind.owned.Keep):
 		return p.adopt(ctx, d) // without an entry of ours, its labels may be copies
@@ -265,6 +268,14 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 		c.pruned = false // its end is news
 		f.mu.Unlock()
 		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), absence)
+	}
+	if c.Misassigned {
+		var err error
+		if c, err = p.reassigned(ctx, d, c); err != nil {
+			return err
+		} else if c == nil {
+			return p.adopt(ctx, d)
+		}
 	}
 	drift, ownership := p.judge(c, d)
 	if ownership == children.Covered {
@@ -275,6 +286,13 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 			d, c.fight.about, wait.Round(time.Second)), wait)
 	}
 	return p.update(ctx, d, c, drift, ownership)
+}
+
+// known returns a child as the operator knows it; nil if it does not.
+func (p *Pass) known(d *desired) *child {
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	return d.kind.children[d.name]
 }
 
 // judge reports whether a child is as it was applied. The drift has the fields that others have taken.

@@ -120,7 +120,7 @@ func groupResource(res *resources.Resource) string {
 
 const (
 	defaultPrefix = "kopf.zalando.org"
-	maxManager    = 128 // the API server's limit
+	maxManager    = 128 - len(children.OnceSuffix) // the API server's limit is 128
 )
 
 // managerOf returns the field manager of the children of a resource. Two programs with the same manager would remove the
@@ -140,7 +140,7 @@ func managerOf(prefix, name string) string {
 func (f *family) lensOf(o *handlers.Owned, res *resources.Resource) children.Lens {
 	return children.Lens{
 		Manager: f.manager, OwnerLabel: ownerUIDLabel, AppliedAnnotation: f.reconciler.prefix + "/" + appliedName,
-		HasStatus: res.HasSubresource("status"), Observe: o.Observe,
+		HasStatus: res.HasSubresource("status"), Observe: o.Observe, Once: o.Once,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 // maxTries is how often a pass repeats an apply that was based on an old version of the child.
@@ -32,9 +30,14 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 		conflicts := kube.Conflicts(err)
 		switch {
 		case err == nil:
-			p.accept(ctx, d, c, answer, drift, force, ownership)
-			return nil
+			return p.accept(ctx, d, c, answer, drift, force)
 		case len(conflicts) > 0:
+			for _, c := range conflicts {
+				if c.Manager == p.family.manager+children.OnceSuffix {
+					return handlers.AsPermanent(fmt.Errorf("apply %s: the API server keeps %s as a single value, so that kopf.Own.Once must name all of it or nothing in it",
+						d, strings.TrimPrefix(c.Field, ".")))
+				}
+			}
 			left, err := leftTo(d, tree, conflicts)
 			if err != nil {
 				return handlers.AsPermanent(fmt.Errorf("apply %s: %w", d, err))
@@ -57,7 +60,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 			if err := p.clearEntries(ctx, d, uid); err != nil {
 				return err
 			}
-			force, version, ownership = true, "", children.Lost
+			force, version = true, ""
 		case kube.IsOtherUID(err), kube.Classify(err) == kube.Conflict && version == "":
 			p.lose(d)
 			return p.adopt(ctx, d)
@@ -121,28 +124,27 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 	})
 }
 
-// accept stores the answer to an apply, and reports the fields that were taken back.
-func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer kube.ApplyAnswer, drift []children.Drift, forced bool, ownership children.Ownership) {
+// accept stores the answer to an apply, reports the fields that were taken back, and reassigns the fields.
+func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer kube.ApplyAnswer, drift []children.Drift, forced bool) error {
 	before := ""
 	if c != nil {
 		before = c.ResourceVersion
 	}
 	if !p.store(d, answer.Object, true) {
-		return
+		return nil
 	}
-	if ownership == children.Lost {
-		p.dropAncestor(ctx, d, answer.Object)
-	}
-	if c == nil || before == answer.Object.ResourceVersion || len(drift) == 0 {
-		return
+	if c == nil || before == answer.Object.ResourceVersion {
+		drift = nil
 	}
 	for _, one := range drift {
 		p.subject.Logger.Info(fmt.Sprintf("Took a field of %s back: %s", d, one), observe.EventKey, observe.LogDriftReverted,
 			"child", d.String(), "field", one.Path, "manager", one.Manager)
 	}
-	if forced {
+	if forced && len(drift) > 0 {
 		p.countFight(d, drift)
 	}
+	_, err := p.reassign(ctx, d, answer.Object, true)
+	return err
 }
 
 // store stores a version of a child that a request of the pass has returned. Verified is whether its entry covers all that
@@ -227,48 +229,66 @@ func (p *Pass) clearEntries(ctx context.Context, d *desired, uid string) error {
 	if err != nil || o == nil || o.UID != uid {
 		return err
 	}
-	body, err := object.AppendJSON(nil, map[string]any{"metadata": map[string]any{
-		"uid": o.UID, "resourceVersion": o.ResourceVersion, "managedFields": []any{map[string]any{}},
-	}}, nil)
-	if err != nil {
-		return err
-	}
-	_, err = p.family.reconciler.deps.Client.Patch(ctx, d.to.resource, d.name.namespace, d.name.name, "", kube.MergePatch, body)
+	_, err = p.patchEntries(ctx, d, o, []any{map[string]any{}})
 	return err
 }
 
-// dropAncestor removes the entry of the manager before-first-apply, which the API server adds when it applies a child whose
-// managedFields were cleared. This entry owns all earlier fields, so that fields that are not applied any longer would stay.
-func (p *Pass) dropAncestor(ctx context.Context, d *desired, o *object.Object) {
-	err := p.dropEntries(ctx, d, o, func(e children.Entry) bool { return e.Manager == "before-first-apply" })
-	if err != nil {
-		p.subject.Logger.Warn("Cannot remove an old entry from managedFields; fields that are not applied any longer can stay",
-			observe.EventKey, observe.LogChildUnreadable, "child", d.String(), "error", err)
-	}
-}
-
-// dropEntries removes entries of managedFields by a JSON patch that hits this version only.
-func (p *Pass) dropEntries(ctx context.Context, d *desired, o *object.Object, which func(children.Entry) bool) error {
-	entries, err := children.ParseEntries(d.to.lens.ManagedFields(o, false))
-	if err != nil {
-		return err
-	}
-	ops := []any{
-		map[string]any{"op": "test", "path": "/metadata/uid", "value": o.UID},
-		map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": o.ResourceVersion},
-	}
-	for i, e := range slices.Backward(entries) {
-		if which(e) {
-			ops = append(ops, map[string]any{"op": "remove", "path": fmt.Sprintf("/metadata/managedFields/%d", i)})
+// reassign gives each applied field of a child to its proper manager, as [children.Lens.Reassign] says. The object is the newest known
+// version, with its managedFields. Verified is as in store. It returns the version that it has made; nil if the child does not exist any longer.
+func (p *Pass) reassign(ctx context.Context, d *desired, o *object.Object, verified bool) (*object.Object, error) {
+	uid := o.UID
+	for range maxTries {
+		entries := d.to.lens.Reassign(o)
+		if entries == nil {
+			return o, nil
+		}
+		if err := p.mayAct(); err != nil {
+			return nil, err
+		}
+		answer, err := p.patchEntries(ctx, d, o, entries)
+		if err == nil {
+			p.store(d, answer, verified)
+			return answer, nil
+		}
+		if kube.Classify(err) != kube.Conflict {
+			return nil, failed("apply", d, err)
+		}
+		if o, err = p.read(ctx, d); err != nil || o == nil || o.UID != uid {
+			return nil, err
 		}
 	}
-	if len(ops) == 2 {
-		return nil
+	return nil, handlers.AsTemporary(fmt.Errorf("apply %s: it changes faster than its managedFields can be set", d), time.Second)
+}
+
+// reassigned reassigns the fields of a known child. It returns the child as it is then; nil if it does not exist any longer.
+func (p *Pass) reassigned(ctx context.Context, d *desired, c *child) (*child, error) {
+	if err := p.pace(); err != nil {
+		return nil, err
 	}
-	body, err := object.AppendJSON(nil, ops, nil)
+	o, err := p.read(ctx, d)
+	if err == nil && o != nil && o.UID == c.UID {
+		o, err = p.reassign(ctx, d, o, false)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case o == nil || o.UID != c.UID:
+		p.lose(d)
+		return nil, nil
+	}
+	return p.known(d), nil
+}
+
+// patchEntries sets the managedFields of a child. The patch hits only this version of the child.
+func (p *Pass) patchEntries(ctx context.Context, d *desired, o *object.Object, entries []any) (*object.Object, error) {
+	body, err := object.AppendJSON(nil, map[string]any{"metadata": map[string]any{
+		"uid": o.UID, "resourceVersion": o.ResourceVersion, "managedFields": entries,
+	}}, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = p.family.reconciler.deps.Client.Patch(ctx, d.to.resource, d.name.namespace, d.name.name, "", patch.JSONType, body)
-	return err
+	answer, _, err := p.family.reconciler.deps.Client.SendPatch(ctx, d.to.resource, kube.PatchRequest{
+		Namespace: d.name.namespace, Name: d.name.name, ContentType: kube.MergePatch, Body: body, KeepManagedFields: true,
+	})
+	return answer, err
 }
