@@ -25,6 +25,7 @@ type edited struct {
 	other           any  // value that others set
 	required        bool // the field cannot be removed
 	generation      bool // the kind has metadata.generation
+	busy            bool // a controller changes the object again and again
 }
 
 var podTemplate = tree{
@@ -45,7 +46,7 @@ var editedKinds = map[string]edited{
 	"Secret":         {version: "v1", plural: "secrets", object: tree{"stringData": tree{"a": "1", "b": "2"}}, field: "data.a", other: "OQ=="},
 	"Service":        {version: "v1", plural: "services", object: tree{"spec": tree{"ports": []any{tree{"port": 80}}, "sessionAffinity": "ClientIP"}}, field: "spec.sessionAffinity", other: "None"},
 	"ServiceAccount": {version: "v1", plural: "serviceaccounts", object: tree{"automountServiceAccountToken": false}, field: "automountServiceAccountToken", other: true},
-	"ResourceQuota":  {version: "v1", plural: "resourcequotas", object: tree{"spec": tree{"hard": tree{"pods": "1000", "cpu": "1000m"}}}, field: "spec.hard.pods", other: "7"},
+	"ResourceQuota":  {version: "v1", plural: "resourcequotas", object: tree{"spec": tree{"hard": tree{"pods": "1000", "cpu": "1000m"}}}, field: "spec.hard.pods", other: "7", busy: true},
 	"Deployment":     {version: "apps/v1", plural: "deployments", object: workload(tree{"replicas": 0}), field: "spec.minReadySeconds", other: 7, generation: true},
 	"StatefulSet":    {version: "apps/v1", plural: "statefulsets", object: workload(tree{"replicas": 0, "serviceName": "x"}), field: "spec.minReadySeconds", other: 7, generation: true},
 	"DaemonSet":      {version: "apps/v1", plural: "daemonsets", object: workload(nil), field: "spec.minReadySeconds", other: 7, generation: true},
@@ -64,7 +65,7 @@ var editedKinds = map[string]edited{
 	}}, field: "spec.maxUnavailable", other: 1, generation: true},
 	"HorizontalPodAutoscaler": {version: "autoscaling/v2", plural: "horizontalpodautoscalers", object: tree{"spec": tree{
 		"scaleTargetRef": tree{"apiVersion": "apps/v1", "kind": "Deployment", "name": "absent"}, "maxReplicas": 5,
-	}}, field: "spec.maxReplicas", other: 9, required: true},
+	}}, field: "spec.maxReplicas", other: 9, required: true, busy: true},
 	"Role": {version: "rbac.authorization.k8s.io/v1", plural: "roles", object: tree{
 		"rules": []any{tree{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}},
 	}, field: "rules", other: []any{tree{"apiGroups": []any{""}, "resources": []any{"secrets"}, "verbs": []any{"get"}}}},

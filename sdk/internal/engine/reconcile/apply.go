@@ -277,7 +277,7 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 			return p.adopt(ctx, d)
 		}
 	}
-	drift, ownership := p.judge(c, d)
+	drift, ownership, certain := p.judge(c, d)
 	if ownership == children.Covered {
 		return nil
 	}
@@ -285,7 +285,7 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 		return handlers.AsWaiting(fmt.Errorf("%s: others change the same fields again and again (%s); the next attempt follows in %s",
 			d, c.fight.about, wait.Round(time.Second)), wait)
 	}
-	return p.update(ctx, d, c, drift, ownership)
+	return p.update(ctx, d, c, drift, ownership, certain)
 }
 
 // known returns a child as the operator knows it; nil if it does not.
@@ -295,23 +295,26 @@ func (p *Pass) known(d *desired) *child {
 	return d.kind.children[d.name]
 }
 
-// judge reports whether a child is as it was applied. The drift has the fields that others have taken.
-func (p *Pass) judge(c *child, d *desired) ([]children.Drift, children.Ownership) {
+// judge reports whether a child is as it was applied. The drift has the fields that others have taken. The drift is certain if the
+// known version of the child names the managers, and no field stays with its manager.
+func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership children.Ownership, certain bool) {
 	f := p.family
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c.Applied == d.hash && c.Entry == c.verified && c.verified != 0 && !c.verify {
-		return nil, children.Covered
+		return nil, children.Covered, false
 	}
 	if c.managed == nil && c.Entry == c.verified && c.verified != 0 {
-		return nil, children.Drifted // no field was lost, but the handler wants another text, or the child must be verified
+		return nil, children.Drifted, false // no field was lost, but the handler wants another text, or the child must be verified
 	}
 	entries, err := children.ParseEntries(c.managed)
 	if err != nil {
-		return nil, children.Lost
+		return nil, children.Lost, false
 	}
-	ownership, drift := children.Judge(entries, f.manager, d.tree)
+	ownership, drift = children.Judge(entries, f.manager, d.tree)
 	drift, left := c.leave(d, drift)
+	certain = !left && slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager != "" }) &&
+		!slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager == f.manager+children.OnceSuffix })
 	if ownership == children.Drifted && len(drift) == 0 && left && d.kind.owned.Drift != handlers.DriftReport { // a report follows a conflict
 		ownership = children.Covered
 	}
@@ -319,12 +322,12 @@ func (p *Pass) judge(c *child, d *desired) ([]children.Drift, children.Ownership
 		if ownership == children.Covered {
 			ownership = children.Drifted
 		}
-		return drift, ownership
+		return drift, ownership, certain
 	}
 	if ownership == children.Covered {
 		c.verified, c.managed = c.Entry, nil
 	}
-	return drift, ownership
+	return drift, ownership, certain
 }
 
 // leave splits off the drifted fields that stay with their new owners: fields that were changed through /scale and, by the policy,

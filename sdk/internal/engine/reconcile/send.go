@@ -18,10 +18,13 @@ import (
 // maxTries is how often a pass repeats an apply that was based on an old version of the child.
 const maxTries = 6
 
-// update applies a child that is known to be the parent's.
-func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []children.Drift, ownership children.Ownership) error {
-	force := ownership == children.Lost
+// update applies a child that is known to be the parent's. If the drift is certain, the first apply takes the fields back from the known version.
+func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []children.Drift, ownership children.Ownership, certain bool) error {
+	force := ownership == children.Lost || certain
 	tree, version, uid := d.tree, "", c.UID
+	if certain {
+		version = c.ResourceVersion
+	}
 	if err := p.pace(); err != nil {
 		return err
 	}
