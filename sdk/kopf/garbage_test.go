@@ -31,3 +31,18 @@ func TestInUse_KnowsTheMetrics(t *testing.T) {
 		t.Errorf("%d bytes of heap, %d besides", heap, besides)
 	}
 }
+
+func TestReturnMemory_LeavesLittleBeyondTheLiveHeap(t *testing.T) {
+	garbage := make([][]byte, 50)
+	for i := range garbage {
+		garbage[i] = make([]byte, 1<<20)
+	}
+	runtime.KeepAlive(garbage)
+	if live, returnable := inHeap(); returnable < minGarbage {
+		t.Fatalf("%d bytes of heap, %d beyond it", live, returnable)
+	}
+	returnMemory()
+	if live, returnable := inHeap(); returnable >= minGarbage {
+		t.Errorf("%d bytes of heap, %d beyond it", live, returnable)
+	}
+}

@@ -22,7 +22,8 @@ import (
 // Main runs an operator as a program, until SIGINT or SIGTERM; a second signal ends it at once. It does not return:
 // the exit code is 0 after a graceful stop, 1 after a failure or a panic in register, and 2 for invalid flags. Unless
 // GOGC is set in the environment, Main collects garbage when it reaches three quarters of the heap in use, and at
-// least 10 MB. Main accepts the flags of "kopf run" that concern the operator itself: see [Command line].
+// least 10 MB, and returns unused memory to the system when the operator rests. Main accepts the flags of "kopf run" that
+// concern the operator itself: see [Command line].
 //
 //	func main() { kopf.Main(Register) }
 //
