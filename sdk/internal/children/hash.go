@@ -21,11 +21,14 @@ func Hash(tree map[string]any) (string, error) {
 	return hashForm + hex(sum), nil
 }
 
+// usualText is a size in bytes that most trees fit in, so that the buffer for their JSON does not grow step by step.
+const usualText = 1024
+
 func hex(sum uint64) string { return fmt.Sprintf("%016x", sum) }
 
 // hash returns 64 bits of the canonical JSON of a tree.
 func hash(tree any) (uint64, error) {
-	text, err := object.AppendJSON(nil, tree, nil)
+	text, err := object.AppendJSON(make([]byte, 0, usualText), tree, nil)
 	if err != nil {
 		return 0, fmt.Errorf("hash: %w", err)
 	}

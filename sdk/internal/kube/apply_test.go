@@ -207,3 +207,12 @@ func TestMetadata_FallsBackToWholeObjects(t *testing.T) {
 		}
 	}
 }
+
+func TestMetadata_TextAboutAbsentObjectIsNotDecoded(t *testing.T) {
+	const text = `{"kind":"Status","status":"Failure","message":"what the server says","reason":"NotFound","code":404}`
+	client, _ := clientFor(t, ClientOptions{}, respond(404, text))
+	o, err := client.GetMetadata(t.Context(), examples, "ns", "n")
+	if o != nil || Classify(err) != NotFound || strings.Contains(err.Error(), "what the server says") || !strings.Contains(err.Error(), "/n") {
+		t.Error(o, err)
+	}
+}

@@ -10,6 +10,9 @@ import (
 	"net/url"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 )
 
@@ -222,10 +225,17 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
+// errAbsent is the cause of a 404 whose text is not decoded. Each creation of a child begins with such a response.
+var errAbsent = apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodGet, schema.GroupResource{}, "", "", 0, false)
+
 // failure returns the error of an unsuccessful response.
 func failure(r *Request, resp *http.Response) error {
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return nil
+	}
+	if r.mayBeAbsent && resp.StatusCode == http.StatusNotFound {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, errorBodyLimit)) // a rest would cancel the stream
+		return &Error{Method: r.Method, Path: r.Path, Err: errAbsent}
 	}
 	// If the body cannot be read, the error only has the status.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit))

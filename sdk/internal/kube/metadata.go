@@ -14,12 +14,13 @@ const (
 	acceptsMetadataList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 )
 
-// GetMetadata fetches type and metadata of one object, with managedFields. Servers that cannot do that send the whole object.
+// GetMetadata fetches type and metadata of one object, with managedFields. Servers that cannot do that send the whole object. The
+// error about an object that does not exist has no other details.
 func (c *Client) GetMetadata(ctx context.Context, res *resources.Resource, namespace, name string) (*object.Object, error) {
 	r, err := about(http.MethodGet, res, namespace, name, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	r.Accept, r.keepManagedFields = acceptsMetadata, true
+	r.Accept, r.keepManagedFields, r.mayBeAbsent = acceptsMetadata, true, true
 	return c.object(ctx, &r)
 }

@@ -29,6 +29,7 @@ type Request struct {
 	answerTimeout     time.Duration          // time until the response begins; none if not positive
 	anyAnswer         bool                   // retry only if the server does not respond
 	keepManagedFields bool                   // keep metadata.managedFields of the object in the response
+	mayBeAbsent       bool                   // a 404 is usual, and its text is of no interest
 	status            int                    // HTTP status of the last successful response
 }
 

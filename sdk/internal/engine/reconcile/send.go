@@ -118,7 +118,7 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 	if version != "" {
 		sent = object.With(sent, object.Path{"metadata", "resourceVersion"}, version)
 	}
-	body, err := object.AppendJSON(nil, sent, nil)
+	body, err := object.AppendJSON(make([]byte, 0, 1024), sent, nil) // most children fit in
 	if err != nil {
 		return kube.ApplyAnswer{}, fmt.Errorf("apply %s: %w", d, err)
 	}
