@@ -53,6 +53,19 @@ func TestChildren_ScaleStaysWithItsOwner(t *testing.T) {
 	}
 }
 
+func TestChildren_LostLabelLeavesTheScale(t *testing.T) {
+	k := keep(t, tree{"image": "v0"}, owning("apps/v1 deployments"), imageOf("Deployment", "apps/v1"))
+	d := edit(k, edited{version: "apps/v1", plural: "deployments"}, "Deployment")
+	d.request(http.MethodPatch, "/scale", "application/merge-patch+json", tree{"spec": tree{"replicas": 7}})
+	d.child.Unlabel("kopf.dev/owned-by")
+	o := d.child.WaitFor("it has the label", func(o *kopf.Object) bool {
+		return kopf.GetOr(o, "metadata.labels", tree{})["kopf.dev/owned-by"] != nil
+	})
+	if o.Get("spec.replicas") != int64(7) {
+		t.Errorf("it has %v replicas", o.Get("spec.replicas"))
+	}
+}
+
 func TestChildren_ClearedManagedFieldsAreRestored(t *testing.T) {
 	for name, clear := range map[string]func(d *editor){
 		"update": func(d *editor) {

@@ -36,6 +36,13 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	}
 	switch {
 	case claim.Ours:
+		c, err := d.childOf(existing)
+		if err != nil {
+			return handlers.AsPermanent(fmt.Errorf("apply %s: %w", d, err))
+		}
+		if c.Entry != 0 { // without an entry, the apply takes all fields over
+			return p.verify(ctx, d, c)
+		}
 	case claim.Former:
 		return handlers.AsWaiting(fmt.Errorf("%s belongs to a deleted %s of the same name; waiting for the garbage collection of the cluster", d, p.owner.Kind), 5*time.Second)
 	case claim.Free && d.kind.owned.Adopt:
@@ -61,6 +68,29 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 		return failed("apply", d, err)
 	}
 	return p.accept(ctx, d, nil, answer, nil, false)
+}
+
+// verify applies a child that was read, and that the operator has applied before.
+func (p *Pass) verify(ctx context.Context, d *desired, c *child) error {
+	if c.Misassigned {
+		var err error
+		if c, err = p.reassigned(ctx, d, c); err != nil {
+			return err
+		} else if c == nil {
+			return handlers.AsWaiting(fmt.Errorf("%s was deleted", d), time.Second)
+		}
+	}
+	drift, ownership, certain := p.judge(c, d)
+	return p.update(ctx, d, c, drift, ownership, certain)
+}
+
+// childOf returns the child that a read object is, to be verified by an apply.
+func (d *desired) childOf(o *object.Object) (*child, error) {
+	digest, err := d.to.lens.Digest(o)
+	if err != nil {
+		return nil, err
+	}
+	return &child{Digest: digest, kind: d.kind, managed: d.to.lens.ManagedFields(o, false), verify: true}, nil
 }
 
 // create applies a child that does not exist. If another client was faster, the operator gives up the fields that it has applied.
