@@ -56,16 +56,18 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// Authored reports whether the operator itself has given the object the label of a parent.
+// Authored reports whether the operator itself has given the object the labels of a pass for a parent.
 func Authored(o *object.Object, lens Lens, parent string) bool {
 	own, err := lens.ownEntry(o)
 	if err != nil || own == nil || lens.OwnerOf(o) != parent {
 		return false
 	}
-	_, owned := own.reach(fieldPath{
-		{kind: 'f', name: "metadata"}, {kind: 'f', name: "labels"}, {kind: 'f', name: lens.OwnerLabel},
-	})
-	return owned
+	for _, label := range []string{lens.OwnerLabel, lens.StreamLabel} {
+		if _, owned := own.reach(fieldPath{{kind: 'f', name: "metadata"}, {kind: 'f', name: "labels"}, {kind: 'f', name: label}}); !owned {
+			return false
+		}
+	}
+	return true
 }
 
 // FirstApplied reports whether no manager has changed the object before the operator did.

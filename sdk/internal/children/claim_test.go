@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-var claimLens = Lens{Manager: "kopf.dev/webs", OwnerLabel: "kopf.dev/owner-uid", AppliedAnnotation: "kopf.dev/applied"}
+var claimLens = Lens{Manager: "kopf.dev/webs", OwnerLabel: "kopf.dev/owner-uid", StreamLabel: "kopf.dev/owned-by", AppliedAnnotation: "kopf.dev/applied"}
 
 // claimed returns an object with the given metadata, as JSON members.
 func claimed(t *testing.T, meta string) *object.Object {
@@ -22,7 +22,7 @@ func claimed(t *testing.T, meta string) *object.Object {
 
 const (
 	ownEntry = `{"manager":"kopf.dev/webs","operation":"Apply","apiVersion":"v1","time":"2026-01-01T00:00:05Z",` +
-		`"fieldsV1":{"f:metadata":{"f:labels":{"f:kopf.dev/owner-uid":{}}}}}`
+		`"fieldsV1":{"f:metadata":{"f:labels":{"f:kopf.dev/owned-by":{},"f:kopf.dev/owner-uid":{}}}}}`
 	otherEntry = `{"manager":"kubectl","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:0%dZ","fieldsV1":{"f:data":{}}}`
 )
 
@@ -55,10 +55,12 @@ func TestClaimOf_ControllerAndOwnEntryDecide(t *testing.T) {
 func TestAuthored_NeedsOwnershipOfTheLabel(t *testing.T) {
 	label := `,"labels":{"kopf.dev/owner-uid":"p"}`
 	foreign := `{"manager":"kopf.dev/webs","operation":"Apply","apiVersion":"v1","fieldsV1":{"f:data":{"f:a":{}}}}`
+	outside := `{"manager":"kopf.dev/webs","operation":"Apply","apiVersion":"v1","fieldsV1":{"f:metadata":{"f:labels":{"f:kopf.dev/owner-uid":{}}}}}`
 	for name, c := range map[string]struct {
 		meta string
 		want bool
 	}{
+		"applied outside of passes":     {label + `,"managedFields":[` + outside + `]`, false},
 		"our label":                     {label + `,"managedFields":[` + ownEntry + `]`, true},
 		"a label of another parent":     {`,"labels":{"kopf.dev/owner-uid":"q"},"managedFields":[` + ownEntry + `]`, false},
 		"a copied label":                {label + `,"managedFields":[` + fmt.Sprintf(otherEntry, 1) + `]`, false},

@@ -14,6 +14,7 @@ import (
 type Lens struct {
 	Manager           string        // the field manager of the operator
 	OwnerLabel        string        // the label that has the UID of the parent
+	StreamLabel       string        // the label by which the children of passes are watched
 	AppliedAnnotation string        // the annotation that has the [Hash]
 	HasStatus         bool          // the kind has a status subresource
 	Observe           []object.Path // further fields to keep

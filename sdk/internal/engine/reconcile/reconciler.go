@@ -54,8 +54,8 @@ type family struct {
 	manager    string              // field manager
 
 	mu      sync.Mutex
-	handler *handlers.Handler
-	kinds   []*kind // owned kinds, in the order of the declarations
+	handler *handlers.Handler // nil outside of passes: see [Apply]
+	kinds   []*kind           // owned kinds, in the order of the declarations
 	parents map[string]*parent
 	brake   brake
 }
@@ -139,7 +139,7 @@ func managerOf(prefix, name string) string {
 // lensOf returns how the children of a kind are read.
 func (f *family) lensOf(o *handlers.Owned, res *resources.Resource) children.Lens {
 	return children.Lens{
-		Manager: f.manager, OwnerLabel: ownerUIDLabel, AppliedAnnotation: f.reconciler.prefix + "/" + appliedName,
+		Manager: f.manager, OwnerLabel: ownerUIDLabel, StreamLabel: ownedByLabel, AppliedAnnotation: f.reconciler.prefix + "/" + appliedName,
 		HasStatus: res.HasSubresource("status"), Observe: o.Observe, Once: o.Once,
 	}
 }
