@@ -68,7 +68,7 @@ func (i *Invoker) Try(ctx context.Context, a *Attempt) (handlers.Outcome, bool) 
 		result, err = i.call(ctx, a, limits)
 		err = a.Subject.Secrets.Error(err)
 	}
-	if aborted(ctx, h, err) {
+	if aborted(ctx, a, h, err) {
 		return handlers.Outcome{}, false
 	}
 	return i.end(a, h, limits, result, err), true
@@ -223,12 +223,16 @@ func invoke(ctx context.Context, call *handlers.Call) (result any, err error) {
 	return result, err
 }
 
-// aborted reports whether the attempt must not count, because the operator stopped during the attempt, or before the
-// sub-handlers of the handler could start. The next operator repeats the attempt.
-func aborted(ctx context.Context, h *handlers.Handler, err error) bool {
+// aborted reports whether the attempt must not count, because the operator stopped or lost the right to act during the attempt, or
+// before the sub-handlers of the handler could start. The next operator repeats the attempt.
+func aborted(ctx context.Context, a *Attempt, h *handlers.Handler, err error) bool {
 	switch h.Family.Group() {
 	case handlers.Changing, handlers.Reconciling:
-		return err != nil && (ctx.Err() != nil || errors.Is(err, core.ErrStopping))
+		return err != nil && (ctx.Err() != nil || core.IsFenced(err))
+	case handlers.Watching:
+		return core.IsFenced(err)
+	case handlers.Spawning:
+		return core.IsFenced(err) && (a.Task == nil || a.Task.Reason() == 0) // otherwise, it ends as it was asked to
 	case handlers.Indexing, handlers.Activities:
 		return ctx.Err() != nil
 	default:
@@ -255,10 +259,10 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 	return out
 }
 
-// isStop reports whether a daemon or a timer returned because its context ended.
+// isStop reports whether a daemon or a timer returned because its context ended, or because the operator may not act now.
 func isStop(err error) bool {
 	_, stopped := errors.AsType[daemons.Reason](err)
-	return stopped || errors.Is(err, context.Canceled)
+	return stopped || errors.Is(err, context.Canceled) || core.IsFenced(err)
 }
 
 func (i *Invoker) emitEnded(a *Attempt, e observe.AttemptEnded) {

@@ -3,12 +3,14 @@ package call
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -114,6 +116,18 @@ func TestInvoker_InterruptedAttemptDoesNotCount(t *testing.T) {
 		_, counts := i.Try(ctx, newTestAttempt(family, func(context.Context) (any, error) { stop(); return nil, ctx.Err() }))
 		if counts != want || len(ended.all) > 0 != want {
 			t.Errorf("%s: counts: %t, told: %v", family, counts, ended.all)
+		}
+	}
+}
+
+func TestInvoker_FencedAttemptDoesNotCount(t *testing.T) {
+	for _, family := range []handlers.Family{handlers.Create, handlers.Sub, handlers.Reconcile, handlers.Event, handlers.Timer, handlers.Daemon} {
+		for _, fenced := range []error{core.ErrStopping, fence.ErrLapsed} {
+			i, ended := newTestInvoker(0)
+			_, counts := i.Try(t.Context(), newTestAttempt(family, func(context.Context) (any, error) { return nil, fmt.Errorf("apply: %w", fenced) }))
+			if counts || len(ended.all) > 0 {
+				t.Errorf("%s, %v: counts: %t, told: %v", family, fenced, counts, ended.all)
+			}
 		}
 	}
 }
