@@ -126,6 +126,16 @@ func TestDescribe_PermissionsOfFamilies(t *testing.T) {
 				"cluster pods. delete onAnyChange", "cluster pods/log. get onAnyChange", "cluster nodes. get start",
 			},
 		},
+		"requests that apply, with the owner references": {
+			register: func(r *kopf.Registry) {
+				kopf.OnCreate(r, kex, onAnyChange, kopf.Uses(kopf.Resource("v1", "configmaps"), "create", "get", "patch"))
+			},
+			want: []string{
+				definitions, "cluster kopfexamples.kopf.dev list,watch,patch onAnyChange", events,
+				"cluster kopfexamples/status.kopf.dev patch onAnyChange", "cluster kopfexamples/finalizers.kopf.dev update onAnyChange",
+				"cluster configmaps. create,get,patch onAnyChange",
+			},
+		},
 		"named namespaces": {
 			register: func(r *kopf.Registry) {
 				kopf.OnCreate(r, kex, onAnyChange)

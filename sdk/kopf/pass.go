@@ -42,11 +42,15 @@ func (p *Pass[T]) Apply(ctx context.Context, objs ...metav1.Object) error {
 	if p.pass == nil {
 		return errNoPass
 	}
+	return p.pass.Apply(ctx, untypedAll(objs))
+}
+
+func untypedAll(objs []metav1.Object) []any {
 	all := make([]any, len(objs))
 	for i, obj := range objs {
 		all[i] = obj
 	}
-	return p.pass.Apply(ctx, all)
+	return all
 }
 
 // Child returns the child with the kind and the name of an object, without a request. It is nil if the child does not exist, or

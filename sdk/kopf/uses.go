@@ -8,15 +8,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// Uses declares the API requests that the handler makes with its own client (see [RESTConfig]). The verbs are RBAC
-// verbs, such as "get", "list", "watch", "create", "update", "patch" and "delete". It can be given for several
+// Uses declares the API requests that the handler makes by [Apply] or with its own client (see [RESTConfig]). The verbs are
+// RBAC verbs, such as "get", "list", "watch", "create", "update", "patch" and "delete". It can be given for several
 // resources. A subresource follows the name after a slash:
 //
 //	kopf.OnCreate(r, examples, createPod, kopf.Uses(kopf.Resource("v1", "pods"), "create"))
 //	kopf.OnUpdate(r, examples, resize, kopf.Uses(kopf.Resource("apps/v1", "deployments/scale"), "patch"))
 //
-// Uses does not change how the operator runs: "kopf manifests" grants these permissions to the deployed operator, in
-// addition to the framework's permissions for the handled resources. See [Permissions].
+// "kopf manifests" grants these permissions to the deployed operator, in addition to the framework's permissions for the
+// handled resources. [Apply] refuses kinds without "get", "create" and "patch"; apart from that, Uses does not change how
+// the operator runs. See [Permissions].
 //
 // [Permissions]: https://github.com/kopf-dev/kopf/blob/main/docs/permissions.md
 func Uses(resource Selector, verbs ...string) Option {

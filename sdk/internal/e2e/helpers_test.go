@@ -35,6 +35,7 @@ type (
 type custom struct {
 	group, plural, kind string
 	status              bool // has a subresource of its own
+	everywhere          bool // the objects are cluster-scoped
 }
 
 var (
@@ -93,11 +94,15 @@ func (c custom) defineAs(cluster *kopftest.Cluster, schema tree) *kopftest.Objec
 	if c.status {
 		subresources["status"] = tree{}
 	}
+	scope := "Namespaced"
+	if c.everywhere {
+		scope = "Cluster"
+	}
 	definition, err := json.Marshal(tree{ // which is YAML as well
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": tree{"name": c.name()},
 		"spec": tree{
-			"group": c.group, "scope": "Namespaced",
+			"group": c.group, "scope": scope,
 			"names": tree{"plural": c.plural, "singular": strings.ToLower(c.kind), "kind": c.kind},
 			"versions": []any{tree{
 				"name": "v1", "served": true, "storage": true, "subresources": subresources,

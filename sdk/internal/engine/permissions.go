@@ -76,13 +76,18 @@ func (p *permissions) ofChildren() {
 				}, h)
 			}
 		}
-		for _, res := range parents {
-			if blocks { // the API server requires it for owner references that block the deletion of the owner
-				p.add(inspect.Permission{
-					Group: res.Group, Resource: res.Plural + "/finalizers", Verbs: []string{"update"}, Scope: p.scope(res.Namespaced), Purpose: children,
-				}, h)
-			}
+		if blocks {
+			p.ofOwners(h, parents)
 		}
+	}
+}
+
+// ofOwners adds the permissions that some clusters require for owner references that block the deletion of the owner.
+func (p *permissions) ofOwners(h *handlers.Handler, owners []resources.Resource) {
+	for _, res := range owners {
+		p.add(inspect.Permission{
+			Group: res.Group, Resource: res.Plural + "/finalizers", Verbs: []string{"update"}, Scope: p.scope(res.Namespaced), Purpose: children,
+		}, h)
 	}
 }
 
@@ -129,6 +134,9 @@ func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
 // ofRequests adds the permissions for the handlers' own requests.
 func (p *permissions) ofRequests() {
 	for _, h := range p.registry.All() {
+		if h.Family.Group() != handlers.Activities && slices.ContainsFunc(h.Uses, handlers.Use.Applies) {
+			p.ofOwners(h, p.resolve(h, h.Selector))
+		}
 		for _, use := range h.Uses {
 			for _, res := range p.resolve(h, use.Selector) {
 				plural := res.Plural

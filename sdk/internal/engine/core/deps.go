@@ -41,6 +41,8 @@ type Deps struct {
 	Leases   *LeaseStats
 	Graves   graves // tombstones of deleted objects
 
+	Known atomic.Pointer[[]resources.Resource] // resources of the cluster; nil before the first stream starts
+
 	SharedState   sync.Map // keys of resources whose last-handled states another program changes; each is warned about once
 	HiddenIndices sync.Map // ids of indices that received a hidden value of an object
 

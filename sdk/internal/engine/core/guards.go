@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// EnterTerm returns a context for one piece of an object's work, bound to the current terms of its guards: the operator's,
+// EnterTerm returns a context for one piece of an object's work, see [WorkOf]. It is bound to the current terms of its guards: the operator's,
 // those of its peering records, and the guard of the object's shard if replicas share the resource's objects.
 func (d *Deps) EnterTerm(ctx context.Context, res *ServedResource, obj *object.Object) context.Context {
 	all := []*fence.Guard{&d.State.Pause, &d.State.Exit, &d.State.Election}
@@ -18,7 +18,22 @@ func (d *Deps) EnterTerm(ctx context.Context, res *ServedResource, obj *object.O
 	if d.Shards != nil && res.Narrowed() {
 		all = append(all, d.Shards.Guard(d.Shards.Division.Of(obj)))
 	}
-	return fence.With(ctx, all...)
+	return fence.With(context.WithValue(ctx, workKey{}, &Work{d, res, obj}), all...)
+}
+
+// Work is a piece of an object's work.
+type Work struct {
+	Deps   *Deps
+	Served *ServedResource
+	Object *object.Object // only identifies the object; daemons and timers have no more of it
+}
+
+type workKey struct{}
+
+// WorkOf returns the work to which a context belongs; nil if it is about no object.
+func WorkOf(ctx context.Context) *Work {
+	work, _ := ctx.Value(workKey{}).(*Work)
+	return work
 }
 
 // ErrStopping ends a cycle that may not call further handlers, because the operator must stop or pause, or another

@@ -70,12 +70,14 @@ type daemonHost struct {
 	processor *Processor
 	deps      *core.Deps
 	memory    *memory.Memory
-	object    *object.Object                      // UID and namespace, which determine the shard
+	object    *object.Object                      // identity only
 	last      atomic.Pointer[core.ServedResource] // last served definition of the resource
 }
 
 func (p *Processor) newHost(c *cycle) *daemonHost {
-	host := &daemonHost{processor: p, deps: p.deps, memory: c.memory, object: &object.Object{UID: c.object.UID, Namespace: c.object.Namespace}}
+	host := &daemonHost{processor: p, deps: p.deps, memory: c.memory, object: &object.Object{
+		APIVersion: c.object.APIVersion, Kind: c.object.Kind, Namespace: c.object.Namespace, Name: c.object.Name, UID: c.object.UID,
+	}}
 	host.last.Store(c.served)
 	return host
 }

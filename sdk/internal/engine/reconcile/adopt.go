@@ -48,7 +48,7 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	case claim.Free && d.kind.owned.Adopt:
 		p.subject.Logger.Info(fmt.Sprintf("Adopting %s", d), observe.EventKey, observe.LogChildAdopted, "child", d.String())
 	case claim.Free:
-		return handlers.AsPermanent(fmt.Errorf("apply %s: it exists, and was not made for this object; delete it, choose another name, or set kopf.Own.Adopt", d))
+		return handlers.AsPermanent(fmt.Errorf("apply %s: it exists, and was not made for this object; delete it, choose another name, or set kopf.Own.Adopt of OnReconcile", d))
 	default:
 		return handlers.AsPermanent(fmt.Errorf("apply %s: it belongs to %s", d, claim.Holder))
 	}

@@ -118,17 +118,25 @@ func (p *Pass) kindOf(obj any) (*kind, target, error) {
 	stated := children.KindOf(obj)
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
+	var found *kind
 	for _, k := range p.family.kinds {
-		if k.resource != nil && isKind(k, stated) {
-			return k, target{k.resource, k.lens}, nil
+		switch {
+		case k.resource == nil || !isKind(k.resource, stated):
+		case found != nil && found.resource.Key() != k.resource.Key():
+			return nil, target{}, fmt.Errorf("apply %s: it can be one of %s or of %s; set its apiVersion and kind", kindText(stated), found.resource, k.resource)
+		case found == nil:
+			found = k
 		}
+	}
+	if found != nil {
+		return found, target{found.resource, found.lens}, nil
 	}
 	for _, k := range p.family.kinds {
 		if k.resource == nil && couldBe(k, stated) {
 			return nil, target{}, handlers.AsWaiting(fmt.Errorf("the cluster does not serve %s", k.owned.Selector.String()), absence)
 		}
 	}
-	return nil, target{}, fmt.Errorf("apply %s: the kind is not declared; add kopf.Own{Resource: …} for it to OnReconcile", kindText(stated))
+	return nil, target{}, fmt.Errorf("apply %s: the kind is not declared; add %s", kindText(stated), p.family.missing(stated))
 }
 
 func kindText(stated schema.GroupVersionKind) string {
@@ -138,10 +146,9 @@ func kindText(stated schema.GroupVersionKind) string {
 	return stated.Kind + " of " + stated.GroupVersion().String()
 }
 
-// isKind reports whether an object that states its group, version and kind is of a kind. Go types state no group.
-func isKind(k *kind, stated schema.GroupVersionKind) bool {
-	return k.resource.Kind == stated.Kind &&
-		(stated.Version == "" || stated.Group == k.resource.Group && stated.Version == k.resource.Version)
+// isKind reports whether an object that states its group, version and kind is of a resource. Go types state no group.
+func isKind(res *resources.Resource, stated schema.GroupVersionKind) bool {
+	return res.Kind == stated.Kind && (stated.Version == "" || stated.Group == res.Group && stated.Version == res.Version)
 }
 
 // couldBe is isKind for a kind that the cluster does not serve, so that only the words of its selector are known. Once the cluster serves the
@@ -225,19 +232,22 @@ func metadataOf(tree map[string]any) map[string]any {
 	return meta
 }
 
-// mark adds the labels, the owner and the hash to a child.
+// mark adds the labels, the owner and the hash to a child. Outside of passes, it adds only the owner and the label with its UID.
+// Streams do not select such a child, and passes do not prune it.
 func (p *Pass) mark(d *desired) error {
 	meta := metadataOf(d.tree)
-	labels := stanza(meta, "labels")
-	labels[ownedByLabel], labels[ownerUIDLabel] = p.family.label, p.owner.UID
+	stanza(meta, "labels")[ownerUIDLabel] = p.owner.UID
 	if !d.kind.owned.Keep {
 		refs, _ := meta["ownerReferences"].([]any)
-		owner, err := p.owner.Tree()
-		if err != nil {
-			return err
+		owner := map[string]any{
+			"apiVersion": p.owner.APIVersion, "kind": p.owner.Kind, "metadata": map[string]any{"name": p.owner.Name, "uid": p.owner.UID},
 		}
 		meta["ownerReferences"] = append(refs, hierarchy.OwnerReference(owner, new(true), new(true)))
 	}
+	if p.family.handler == nil {
+		return nil
+	}
+	stanza(meta, "labels")[ownedByLabel] = p.family.label
 	text, err := children.Hash(d.tree)
 	if err != nil {
 		return err

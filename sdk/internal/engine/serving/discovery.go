@@ -188,6 +188,8 @@ func (d *Discovery) warnOfFailed(failed map[string]error) {
 // adjustStreams starts the streams of new resources and namespaces, and stops the streams of deleted ones. It reports
 // whether a selector matches no resource.
 func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
+	known := d.known // never modified, only replaced
+	d.deps.Known.Store(&known)
 	resolution := d.resolve()
 	d.warnOfUnserved(&resolution)
 	reviewed := d.resolveAdmission()

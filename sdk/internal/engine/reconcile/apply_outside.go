@@ -1,0 +1,79 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// Apply makes objects the children of the object whose handler is called. It works as [Pass.Apply] in a pass of a family that
+// watches nothing, so that the children are neither repaired nor pruned. The context must be the handler's.
+func Apply(ctx context.Context, objs []any) error {
+	work := core.WorkOf(ctx)
+	if work == nil {
+		return handlers.AsPermanent(errors.New("kopf.Apply: the context belongs to no handler of an object; pass the context of the handler"))
+	}
+	f := newFamily(NewReconciler(work.Deps), work.Served.Resource, nil)
+	f.declare()
+	p := &Pass{
+		family: f, parent: f.parentOf(work.Object.UID), ctx: ctx, owner: work.Object, wakes: []Wake{{Kind: WakeObject}},
+		subject: &observe.Subject{Logger: work.Deps.ObjectLogger(work.Served.Resource, work.Object)},
+	}
+	err := p.Apply(ctx, objs)
+	if wait, waits := errors.AsType[handlers.Waiting](err); waits && handlers.ErrorKindOf(err) == handlers.KindWaiting {
+		return handlers.AsTemporary(err, wait.KopfWait()) // no change of a child calls the handler again
+	}
+	return err
+}
+
+// declare sets the kinds that handlers may apply outside of passes. One handler declares a kind for all handlers of the resource,
+// because sub-handlers cannot declare any.
+func (f *family) declare() {
+	for _, h := range f.reconciler.deps.Registry.All() {
+		if h.Family.Group() == handlers.Activities || !h.Selector.Match(f.resource) {
+			continue
+		}
+		for _, use := range h.Uses {
+			if !use.Applies() {
+				continue
+			}
+			owned := &handlers.Owned{Selector: use.Selector}
+			served := use.Selector.Select(f.known())
+			for i := range served {
+				f.kinds = append(f.kinds, &kind{owned: owned, resource: &served[i], lens: f.lensOf(owned, &served[i]), children: map[childName]*child{}})
+			}
+			if len(served) == 0 {
+				f.kinds = append(f.kinds, &kind{owned: owned})
+			}
+		}
+	}
+}
+
+func (f *family) known() []resources.Resource {
+	if known := f.reconciler.deps.Known.Load(); known != nil {
+		return *known
+	}
+	return nil
+}
+
+// missing returns the declaration that the kind of an object needs.
+func (f *family) missing(stated schema.GroupVersionKind) string {
+	if f.handler != nil {
+		return "kopf.Own{Resource: …} for it to OnReconcile"
+	}
+	resource := "…"
+	for _, res := range f.known() {
+		if isKind(&res, stated) && (resource == "…" || res.Preferred && res.BuiltIn()) {
+			resource = fmt.Sprintf("kopf.Resource(%q, %q)", res.APIVersion(), res.Plural)
+		}
+	}
+	return fmt.Sprintf(`kopf.Uses(%s, "%s") to the registration of the handler`, resource, strings.Join(handlers.ApplyVerbs, `", "`))
+}

@@ -1,0 +1,26 @@
+package kopf
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
+)
+
+// Apply makes objects the children of the handled object, in handlers other than [OnReconcile]. It creates and updates them in
+// this order, with server-side apply. The objects are pointers to API structs, or unstructured. A repeated call changes nothing,
+// so a retry makes no duplicates.
+//
+// Each kind must be declared by [Uses] with the verbs "get", "create" and "patch"; this also makes its permissions. The context
+// must be the context of the handler, or derived from it.
+//
+// Names, namespaces, owner references and errors are as described at [Pass.Apply], but errors that would make a pass wait are
+// temporary. Apply takes back the fields that others have changed, except through the scale subresource. It never changes an
+// existing object that was not made for the handled object. The operator does not watch the children, and never deletes them.
+// When the handled object is deleted, the cluster's garbage collection deletes them. See [Children without OnReconcile].
+//
+// [Children without OnReconcile]: https://github.com/kopf-dev/kopf/blob/main/docs/secondary-resources.md#without-onreconcile
+func Apply(ctx context.Context, objs ...metav1.Object) error {
+	return reconcile.Apply(ctx, untypedAll(objs))
+}
