@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,7 +27,7 @@ func Register(r *kopf.Registry) {
 	kopf.OnCreate(r, examples, create1, kopf.RetryDelay(2*time.Second), kopf.Uses(kopf.Resource("v1", "configmaps"), "create"))
 	kopf.OnCreate(r, examples, create2, kopf.RetryDelay(time.Second))
 	// A new cluster rejects pods for some seconds.
-	kopf.OnCreate(r, examples, createPod, kopf.RetryDelay(2*time.Second), kopf.Uses(kopf.Resource("v1", "pods"), "create"))
+	kopf.OnCreate(r, examples, createPod, kopf.RetryDelay(2*time.Second), kopf.Uses(kopf.Resource("v1", "pods"), "get", "create", "patch"))
 	kopf.OnUpdate(r, examples, update)
 	kopf.OnField(r, examples, "spec.lst", updateList)
 	kopf.OnDelete(r, examples, deleted, kopf.WithoutFinalizer())
@@ -52,14 +53,18 @@ func cleanup(_ context.Context, a *kopf.Activity) error {
 	return nil
 }
 
-// create1 creates a child, and posts events about the object and about the child.
+// create1 creates a child with a client of its own, and posts events about the object and about the child.
 func create1(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 	job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"step": "1"}}}
 	if err := owner.Adopt(job, c.Body, owner.Options{}); err != nil {
 		return err
 	}
-	job, err := createChild(ctx, c.Namespace, "configmaps", job)
+	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
 	if err != nil {
+		return err
+	}
+	configMaps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+	if job, err = configMaps.Namespace(c.Namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	c.Recorder.Info("AnyReason", "the first job has begun")
@@ -82,30 +87,14 @@ func create2(_ context.Context, c *kopf.Change[kopf.Object]) error {
 	return nil
 }
 
-func createPod(ctx context.Context, c *kopf.Change[kopf.Object]) error {
-	pod := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1",
-		"kind":       "Pod",
-		"spec": map[string]any{
-			"containers": []any{map[string]any{"name": "the-only-one", "image": "busybox", "command": []any{"sleep", "60"}}},
-		},
-	}}
-	if err := owner.Adopt(pod, c.Body, owner.Options{ExactName: true, Overwrite: true}); err != nil {
-		return err
-	}
-	if err := owner.AddLabels(pod, map[string]string{"application": application}, owner.Options{}); err != nil {
-		return err
-	}
-	_, err := createChild(ctx, c.Namespace, "pods", pod)
-	return err
-}
-
-func createChild(ctx context.Context, namespace, plural string, child *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: plural}).Namespace(namespace).Create(ctx, child, metav1.CreateOptions{})
+// createPod makes a pod with the name of the object. A retry finds this pod, and makes no second one.
+func createPod(ctx context.Context, _ *kopf.Change[kopf.Object]) error {
+	return kopf.Apply(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"application": application}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "the-only-one", Image: "busybox", Command: []string{"sleep", "60"},
+		}}},
+	})
 }
 
 func update(_ context.Context, c *kopf.Change[kopf.Object]) error {
