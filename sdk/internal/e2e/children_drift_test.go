@@ -127,3 +127,21 @@ func TestChildren_DriftOfChangingChildIsRepaired(t *testing.T) {
 	}
 	k.checkIdle()
 }
+
+func TestChildren_DriftIsNoFieldOfNewRelease(t *testing.T) {
+	data := tree{"a": "1"}
+	k := keep(t, tree{}, owning("v1 configmaps"), func(*kopf.Pass[kopf.Object]) []tree {
+		return []tree{{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
+	})
+	d := edit(k, edited{version: "v1", plural: "configmaps", field: "data.a"}, "ConfigMap")
+	k.Stop()
+	d.merge(d.set("9"))
+	data = tree{"a": "2", "b": "2"}
+	k.Start()
+	d.child.WaitValue("data", data)
+	k.WaitLog("Took a field of ConfigMap main back: data.a, taken by other at ")
+	k.checkIdle()
+	if k.CountLog("data.b") > 0 {
+		t.Errorf("the log takes a new field for drift:\n%s", k.Log())
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,8 +137,11 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer kube.App
 	if !p.store(d, answer.Object, true) {
 		return nil
 	}
-	if c == nil || before == answer.Object.ResourceVersion {
+	switch {
+	case c == nil || before == answer.Object.ResourceVersion:
 		drift = nil
+	case c.Applied != d.hash: // a field without a manager is new rather than removed
+		drift = slices.DeleteFunc(slices.Clone(drift), func(one children.Drift) bool { return one.Manager == "" })
 	}
 	for _, one := range drift {
 		p.subject.Logger.Info(fmt.Sprintf("Took a field of %s back: %s", d, one), observe.EventKey, observe.LogDriftReverted,
