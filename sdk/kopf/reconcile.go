@@ -56,6 +56,11 @@ type Own struct {
 	// Keep makes children that outlive their parent and are never pruned. They have no owner reference.
 	Keep bool
 
+	// Elsewhere permits children outside of the parent's namespace, also cluster-scoped ones. Kubernetes does not delete such
+	// children with their parent, so the operator does, in the reverse order of the declarations, after all handlers of the deletion.
+	// The operator's finalizer keeps the parent until the last of them is deleted. The operator watches this kind in all namespaces.
+	Elsewhere bool
+
 	// Prune also prunes namespaces, persistent volume claims and resource definitions. By default, these stay, because
 	// their deletion also deletes data or other objects.
 	Prune bool
@@ -81,7 +86,7 @@ func (o Own) reconcile(c *config) {
 			c.fail("Own: %s is declared twice; remove one", selector)
 		}
 	}
-	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune}
+	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere}
 	for _, path := range o.Observe {
 		fixed, err := path.fixed()
 		if err != nil {

@@ -72,7 +72,7 @@ func (p *permissions) ofChildren() {
 			}
 			for _, res := range p.resolve(h, owned.Selector) {
 				p.add(inspect.Permission{
-					Group: res.Group, Resource: res.Plural, Verbs: verbs, Scope: p.scope(res.Namespaced && !everywhere), Purpose: children,
+					Group: res.Group, Resource: res.Plural, Verbs: verbs, Scope: p.scope(res.Namespaced && !everywhere && !owned.Elsewhere), Purpose: children,
 				}, h)
 			}
 		}

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"slices"
 	"context"
 	"path/filepath"
 	"reflect"
@@ -111,7 +112,8 @@ func (h *Handler) Limits() Limits {
 
 // requiresFinalizer reports whether objects must stay in the cluster until the handler is done.
 func (h *Handler) requiresFinalizer() bool {
-	return h.Family == Delete && !h.Optional || h.Family.Group() == Spawning
+	return h.Family == Delete && !h.Optional || h.Family.Group() == Spawning ||
+		slices.ContainsFunc(h.Owns, func(o Owned) bool { return o.Elsewhere })
 }
 
 // MakeID returns the id under which a handler's progress and result are stored: the name of the

@@ -12,9 +12,10 @@ type Owned struct {
 	Observe  []object.Path // further fields to keep of each child
 	Once     []object.Path // fields that are applied at the creation only
 
-	Adopt bool // take over existing objects that have no controller
-	Keep  bool // children are never deleted, and have no owner reference
-	Prune bool // delete children of protected kinds too
+	Adopt     bool // take over existing objects that have no controller
+	Keep      bool // children are never deleted, and have no owner reference
+	Prune     bool // delete children of protected kinds too
+	Elsewhere bool // children can be where the garbage collection of the cluster does not delete them with their parent
 }
 
 // DriftPolicy decides about applied fields that others have changed.
@@ -26,6 +27,12 @@ const (
 	DriftReport                    // leave the fields, and report them
 	DriftYield                     // leave the fields
 )
+
+// DeletesChildren reports whether the operator must delete children before their parent goes.
+func (s *Set) DeletesChildren() bool {
+	h := s.Reconciler()
+	return h != nil && h.requiresFinalizer()
+}
 
 // Reconciler returns the reconcile handler of a resource; nil if there is none.
 func (s *Set) Reconciler() *Handler {

@@ -109,6 +109,9 @@ func (s *Set) RequiresFinalizer(c *Cause) bool {
 			return true
 		}
 	}
+	if h := s.Reconciler(); h != nil && h.requiresFinalizer() && h.prematches(c) {
+		return true
+	}
 	return false
 }
 

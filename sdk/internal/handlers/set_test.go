@@ -68,6 +68,9 @@ func TestRequiresFinalizer_MandatoryMatchingDeletionsOnly(t *testing.T) {
 		"event":                 {&Handler{Family: Event}, false},
 		"daemon":                {&Handler{Family: Daemon}, true},
 		"daemon of others":      {&Handler{Family: Daemon, Labels: labels}, false},
+		"children elsewhere":    {&Handler{Family: Reconcile, Owns: []Owned{{}, {Elsewhere: true}}}, true},
+		"children of others":    {&Handler{Family: Reconcile, Owns: []Owned{{Elsewhere: true}}, Labels: labels}, false},
+		"children nearby":       {&Handler{Family: Reconcile, Owns: []Owned{{}}}, false},
 		"deletion by a field":   {&Handler{Family: Delete, Field: object.Path{"spec", "f"}}, true},
 		"deletion by its value": {&Handler{Family: Delete, Field: object.Path{"spec", "f"}, Value: &Absent}, false},
 	}

@@ -23,6 +23,10 @@ type Passes interface {
 	// Begin returns the pass that is due for an object; nil if none is.
 	Begin(ctx context.Context, b *Beginning) Pass
 
+	// Delete deletes the children of an object that is being deleted, as far as the garbage collection of the cluster cannot. It
+	// reports whether none of them is left. Otherwise, the object has another cycle after their deletion, or when it is time to try again.
+	Delete(ctx context.Context, b *Beginning) (gone bool, err error)
+
 	// Update sets the newest version of an object, which the operator has made.
 	Update(key queue.Key, newest *object.Object)
 
@@ -35,7 +39,8 @@ type Pass interface {
 	Fresh() bool                        // the object has changed since the last pass
 	Complete(ctx context.Context) error // prunes, after the handler has succeeded
 	End(out handlers.Outcome)
-	Abort() // the pass does not count
+	Abort()                           // the pass does not count
+	Kinds(recorded []string) []string // kinds to record on the object, in place of the recorded ones
 }
 
 // Beginning is the state of an object in a cycle that may begin a pass.
@@ -60,6 +65,9 @@ func (NoPasses) Stop() {}
 
 // Begin implements [Passes].
 func (NoPasses) Begin(context.Context, *Beginning) Pass { return nil }
+
+// Delete implements [Passes].
+func (NoPasses) Delete(context.Context, *Beginning) (bool, error) { return true, nil }
 
 // Update implements [Passes].
 func (NoPasses) Update(queue.Key, *object.Object) {}

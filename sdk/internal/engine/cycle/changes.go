@@ -96,9 +96,13 @@ func (c *cycle) recordCalls(s *plan.Situation) (err error) {
 		observe.Emit(c.deps.Sink, observe.Recorded{Subject: c.subject, Cause: c.plan.Cause, Progress: r.Progress})
 	}
 	if r.Released {
-		c.subject.Logger.Debug("Removing the finalizer, thus allowing the actual deletion.", observe.EventKey, observe.LogFinalizerRemoved)
+		c.logRelease()
 	}
 	return nil
+}
+
+func (c *cycle) logRelease() {
+	c.subject.Logger.Debug("Removing the finalizer, thus allowing the actual deletion.", observe.EventKey, observe.LogFinalizerRemoved)
 }
 
 // endRetry ends the retry request when all of its handlers were called.

@@ -11,14 +11,17 @@ import (
 )
 
 // reconcile calls the reconcile handler of the object if there is a reason to. The handler stands beside the change handlers: it
-// has a record of its own, and causes end without it. The children of an object that is being deleted stay as they are, and so do
-// the children of an object that the filters exclude.
+// has a record of its own, and causes end without it. The children of an object that the filters exclude stay as they are.
 func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) error {
 	h := c.served.Handlers.Reconciler()
 	if h == nil || c.deleted() || c.plan.Hold == plan.HoldFinalizer {
 		return nil
 	}
-	if c.object.Deleting || len(c.served.Handlers.Selected(handlers.Reconciling, c.plan.Cause)) == 0 {
+	if c.object.Deleting {
+		c.endPassRequest(s)
+		return p.deleteChildren(ctx, c, s)
+	}
+	if len(c.served.Handlers.Selected(handlers.Reconciling, c.plan.Cause)) == 0 {
 		c.endPassRequest(s)
 		return nil
 	}
@@ -45,6 +48,7 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 		return core.ErrStopping
 	}
 	pass.End(out)
+	c.view.Kinds.Store(c.view.Stored, pass.Kinds(c.view.Kinds.Read(c.view.Stored)), c.writes.Own)
 	s.Requested.NoteCalled(h.ID)
 	c.endPassRequest(s)
 	switch {
@@ -58,6 +62,20 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 		return c.view.Purge(state.Progress{}, []string{h.ID}, c.writes.Own)
 	}
 	return nil
+}
+
+// deleteChildren deletes the children that the garbage collection of the cluster does not reach, after all handlers of the
+// deletion and all daemons have ended. The finalizer stays until none of them is left.
+func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situation) error {
+	if !c.record.AwaitsChildren {
+		return nil
+	}
+	gone, err := p.passes.Delete(ctx, &core.Beginning{Key: c.key(), Object: c.object, Subject: c.subject})
+	if err == nil && gone {
+		c.record.Release(s, c.writes.Own)
+		c.logRelease()
+	}
+	return err
 }
 
 // endPassRequest ends a retry request if no change handler is left to call for it.

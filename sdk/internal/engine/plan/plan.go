@@ -99,7 +99,8 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 // Decide selects the handlers of the cause and reads their progress, unless change handlers must wait. It adds to the
 // patch the finalizer and the records that must be written before the calls.
 func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
-	if s.Event != watch.Deleted && p.Blocked && len(s.Stopping) == 0 && !s.Served.Handlers.RequiresFinalizer(p.Cause) {
+	if s.Event != watch.Deleted && p.Blocked && len(s.Stopping) == 0 && !s.Served.Handlers.RequiresFinalizer(p.Cause) &&
+		!s.Served.Handlers.DeletesChildren() { // an object that the filters do not match any longer can still have children
 		p.Finalizer = FinalizerRemoved
 	}
 	switch {

@@ -285,6 +285,49 @@ func TestRecord_DeletionReleasesTheObjectWhenAllIsDone(t *testing.T) {
 	}
 }
 
+func TestRecord_DeletionAwaitsChildrenElsewhere(t *testing.T) {
+	for name, test := range map[string]struct {
+		outcome  handlers.Outcome
+		stopping []time.Duration
+		labels   map[string]handlers.Criterion
+		awaits   bool
+	}{
+		"the handler succeeds":     {success, nil, nil, true},
+		"the handler is retried":   {retry, nil, nil, false},
+		"a daemon is stopping":     {success, []time.Duration{time.Second}, nil, false},
+		"the filters do not match": {success, nil, map[string]handlers.Criterion{"a": handlers.Present}, true},
+	} {
+		h, keeper := handlerOfFamily("delete", handlers.Delete), handlerOfFamily("reconcile", handlers.Reconcile)
+		keeper.Owns, keeper.Labels = []handlers.Owned{{Elsewhere: true}}, test.labels
+		f := newFate(t, born, h, keeper)
+		f.handle(watch.Added)
+		f.edit(map[string]any{"metadata": map[string]any{"deletionTimestamp": "2020-01-01T00:00:00Z"}})
+		one := f.plan(watch.Modified, nil, test.stopping...)
+		r := f.record(one, map[string]handlers.Outcome{"delete": test.outcome})
+		if r.Released || r.AwaitsChildren != test.awaits {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if tree := f.plan(watch.Modified, nil).view.Tree; !state.HasFinalizer(tree, "kopf.dev/marker") {
+			t.Errorf("%s: the object has %v", name, object.Metadata(tree)["finalizers"])
+		}
+	}
+}
+
+func TestRecord_FinalizerStaysForChildrenElsewhere(t *testing.T) {
+	keeper := handlerOfFamily("reconcile", handlers.Reconcile)
+	keeper.Owns, keeper.Labels = []handlers.Owned{{Elsewhere: true}}, map[string]handlers.Criterion{"a": handlers.Present}
+	f := newFate(t, born, keeper)
+	if one := f.plan(watch.Added, nil); one.plan.Finalizer != FinalizerUnchanged {
+		t.Errorf("an object that the filters exclude: %v", one.plan.Finalizer)
+	}
+	f.edit(map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "1"}}})
+	f.handle(watch.Modified)
+	f.edit(map[string]any{"metadata": map[string]any{"labels": nil}})
+	if one := f.plan(watch.Modified, nil); !one.plan.Blocked || one.plan.Finalizer != FinalizerUnchanged {
+		t.Errorf("an object that the filters exclude later: blocked %v, %v", one.plan.Blocked, one.plan.Finalizer)
+	}
+}
+
 func TestRecord_ChangeDuringARetryBecomesAnUpdate(t *testing.T) {
 	f := newFate(t, born, handlerOfFamily("quick", handlers.Create), handlerOfFamily("slow", handlers.Create), handlerOfFamily("update", handlers.Update))
 	f.record(f.plan(watch.Added, nil), map[string]handlers.Outcome{"quick": success, "slow": retry})

@@ -12,14 +12,15 @@ import (
 
 // Record is the result of a cycle, for the object and for its memory.
 type Record struct {
-	Progress  state.Progress  // progress of the handlers of the cause
-	Delays    []time.Duration // times until the delayed handlers are due; empty if all handlers are done
-	Finished  bool            // the cause has nothing left to do
-	Behind    bool            // the recorded last-handled state is older than the object, so an update follows
-	Released  bool            // the finalizer of a deleted object is removed
-	Failures  []state.Failure // permanent failures on the object
-	Forgotten []state.Failure // failures whose handlers do not match the object
-	Keeper    *state.Failure  // failure that keeps a deleted object; nil if there is none
+	Progress       state.Progress  // progress of the handlers of the cause
+	Delays         []time.Duration // times until the delayed handlers are due; empty if all handlers are done
+	Finished       bool            // the cause has nothing left to do
+	Behind         bool            // the recorded last-handled state is older than the object, so an update follows
+	Released       bool            // the finalizer of a deleted object is removed
+	AwaitsChildren bool            // the finalizer of a deleted object stays only until the operator has deleted its children
+	Failures       []state.Failure // permanent failures on the object
+	Forgotten      []state.Failure // failures whose handlers do not match the object
+	Keeper         *state.Failure  // failure that keeps a deleted object; nil if there is none
 
 	Handled         *memory.HandledStates // see [memory.Memory]
 	Unfinished      bool                  // see [memory.Life]

@@ -86,15 +86,25 @@ func (w *recorder) storeLastHandled() error {
 	return nil
 }
 
-// release removes the finalizer of a deleted object when all deletion handlers are done and no daemon is running.
+// release removes the finalizer of a deleted object when all deletion handlers are done and no daemon is running, unless the
+// operator must delete children before.
 func (w *recorder) release() {
 	p, r := w.plan, w.record
 	if w.situation.Event == watch.Deleted || !p.Cause.Deleted || !p.Blocked || p.keeper(w.situation, r.Failures) != nil {
 		return
 	}
 	r.DeletionHandled = true
-	if len(w.situation.Stopping) == 0 {
-		r.Released = true
-		state.RemoveFinalizer(w.own, w.situation.Finalizer)
+	switch {
+	case len(w.situation.Stopping) > 0:
+	case w.situation.Served.Handlers.DeletesChildren():
+		r.AwaitsChildren = true
+	default:
+		r.Release(w.situation, w.own)
 	}
+}
+
+// Release removes the finalizer.
+func (r *Record) Release(s *Situation, own *patch.Patch) {
+	r.Released, r.AwaitsChildren = true, false
+	state.RemoveFinalizer(own, s.Finalizer)
 }

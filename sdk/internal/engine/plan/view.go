@@ -27,6 +27,7 @@ type View struct {
 	Progress state.ProgressStorage
 	diffbase state.DiffBaseStorage
 	failures state.Failures
+	Kinds    state.ChildKinds
 
 	rebind func(*object.Object)    // binds both storages to another version; nil binds them to the stored tree alone
 	warn   func(*state.BrokenMark) // callback for each broken record
@@ -38,7 +39,7 @@ func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object
 	if err != nil {
 		return nil, fmt.Errorf("decode the object: %w", err)
 	}
-	v := &View{Tree: tree, Stored: unwritten.Overlay(tree), settings: d.Settings, extra: extra, failures: d.Failures, warn: warn}
+	v := &View{Tree: tree, Stored: unwritten.Overlay(tree), settings: d.Settings, extra: extra, failures: d.Failures, Kinds: state.ChildKinds{Prefix: d.Failures.Prefix}, warn: warn}
 	v.rebind = func(obj *object.Object) {
 		v.Progress = state.BindProgress(ctx, d.Settings.Progress, obj)
 		v.diffbase = state.BindDiffBase(ctx, d.Settings.DiffBase, obj)
@@ -52,7 +53,7 @@ func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object
 
 // essence returns the essence of a version, without the operator's records and the ignored metadata.
 func (v *View) essence(tree map[string]any) map[string]any {
-	return v.ownless(v.failures.Clear(v.diffbase.Essence(tree, v.extra)))
+	return v.ownless(v.Kinds.Clear(v.failures.Clear(v.diffbase.Essence(tree, v.extra))))
 }
 
 func (v *View) ownless(essence map[string]any) map[string]any {

@@ -20,11 +20,12 @@ import (
 
 // desired is a child as the handler wants it.
 type desired struct {
-	kind *kind
-	to   target
-	name childName
-	tree map[string]any // applied fields, with the labels and annotations of the operator
-	hash uint64
+	kind       *kind
+	to         target
+	name       childName
+	tree       map[string]any // applied fields, with the labels and annotations of the operator
+	hash       uint64
+	referenced bool // it has an owner reference, so that the cluster deletes it with its parent
 
 	created map[string]any // tree with the fields of [children.Lens.Once]
 }
@@ -36,8 +37,15 @@ type target struct {
 	lens     children.Lens
 }
 
-// String returns the kind with the name, such as "Deployment shop".
-func (d *desired) String() string { return d.to.resource.Kind + " " + d.name.name }
+// String returns the kind with the name, such as "Deployment shop", or "ConfigMap monitoring/shop" for a child outside of the
+// parent's namespace.
+func (d *desired) String() string {
+	name := d.name.name
+	if d.name.namespace != "" && !d.referenced && !d.kind.owned.Keep {
+		name = d.name.namespace + "/" + name
+	}
+	return d.to.resource.Kind + " " + name
+}
 
 // absence is how long a pass waits for objects that the operator does not watch, such as a missing namespace or definition.
 const absence = 30 * time.Second
@@ -177,11 +185,11 @@ func (p *Pass) desire(obj any) (*desired, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apply: %w", err)
 	}
-	name, err := p.place(to.resource, tree)
+	name, err := p.place(k, to.resource, tree)
 	if err != nil {
 		return nil, err
 	}
-	d := &desired{kind: k, to: to, name: name, tree: tree, created: tree}
+	d := &desired{kind: k, to: to, name: name, tree: tree, created: tree, referenced: p.references(k, name)}
 	for _, path := range to.lens.Once {
 		d.tree = object.Without(d.tree, path) // the metadata stay the same map, which mark changes
 	}
@@ -191,8 +199,14 @@ func (p *Pass) desire(obj any) (*desired, error) {
 	return d, nil
 }
 
+// references reports whether a child has an owner reference. Owner references work neither across namespaces nor from a
+// cluster-scoped child to a parent in a namespace: the cluster would delete the child at once.
+func (p *Pass) references(k *kind, name childName) bool {
+	return !k.owned.Keep && (p.owner.Namespace == "" || p.owner.Namespace == name.namespace)
+}
+
 // place sets the name and the namespace of a child. They default to the name and the namespace of the parent.
-func (p *Pass) place(res *resources.Resource, tree map[string]any) (childName, error) {
+func (p *Pass) place(k *kind, res *resources.Resource, tree map[string]any) (childName, error) {
 	meta := metadataOf(tree)
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
@@ -205,14 +219,15 @@ func (p *Pass) place(res *resources.Resource, tree map[string]any) (childName, e
 	switch within := p.owner.Namespace; {
 	case !res.Namespaced && namespace != "":
 		return fail("the kind is cluster-scoped; remove metadata.namespace")
-	case !res.Namespaced && within != "":
-		return fail("it is cluster-scoped, but its parent is in a namespace, so that garbage collection could not remove it")
+	case !res.Namespaced && within != "" && !k.owned.Elsewhere:
+		return fail("it is cluster-scoped, but its parent is in a namespace, so that garbage collection cannot remove it; set kopf.Own.Elsewhere")
 	case res.Namespaced && namespace == "" && within == "":
 		return fail("set metadata.namespace: its parent is cluster-scoped")
 	case res.Namespaced && namespace == "":
 		namespace = within
-	case within != "" && namespace != within:
-		return fail("it is in namespace %s, but its parent is in %s; garbage collection does not work across namespaces", namespace, within)
+	case res.Namespaced && within != "" && namespace != within && !k.owned.Elsewhere:
+		return fail("it is in namespace %s, but its parent is in %s; garbage collection does not work across namespaces; set kopf.Own.Elsewhere",
+			namespace, within)
 	}
 	meta["name"] = name
 	delete(meta, "namespace")
@@ -236,8 +251,12 @@ func metadataOf(tree map[string]any) map[string]any {
 // Streams do not select such a child, and passes do not prune it.
 func (p *Pass) mark(d *desired) error {
 	meta := metadataOf(d.tree)
-	stanza(meta, "labels")[ownerUIDLabel] = p.owner.UID
-	if !d.kind.owned.Keep {
+	labels := stanza(meta, "labels")
+	labels[ownerUIDLabel] = p.owner.UID
+	if within := p.owner.Namespace; within != "" && within != d.name.namespace {
+		labels[ownerNamespaceLabel] = within
+	}
+	if d.referenced {
 		refs, _ := meta["ownerReferences"].([]any)
 		owner := map[string]any{
 			"apiVersion": p.owner.APIVersion, "kind": p.owner.Kind, "metadata": map[string]any{"name": p.owner.Name, "uid": p.owner.UID},
@@ -271,7 +290,7 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	f := p.family
 	c := p.known(d)
 	switch {
-	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || !d.kind.owned.Keep):
+	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || d.referenced):
 		return p.adopt(ctx, d) // without an entry of ours, its labels may be copies
 	case c.State == children.Terminating:
 		f.mu.Lock()

@@ -152,8 +152,8 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 	}
 	for _, uid := range owners {
 		p := f.parents[uid]
-		if p == nil || p.object == nil || p.object.Deleting {
-			continue // its first pass looks at all children, and there is none after its deletion
+		if p == nil || p.object == nil || p.object.Deleting && !p.waves {
+			continue // its first pass looks at all children, and there is none during its deletion
 		}
 		if p.pass != nil {
 			p.pass.note(k, childName{latest.Namespace(), latest.Name}, before)

@@ -32,7 +32,7 @@ func (p *Pass) Complete(ctx context.Context) error {
 		return nil
 	}
 	ctx = p.guarded(ctx)
-	waves := p.waves()
+	waves := p.waves(func(c *child) bool { return !p.applied[c.kind][c.name()] })
 	for i, wave := range waves {
 		last := i == len(waves)-1
 		p.setWaves(!last) // before the first deletion, since its event can be faster than the answer
@@ -76,8 +76,8 @@ const (
 	pruneBraked                     // the brake keeps it
 )
 
-// waves returns the known children that the pass has not applied: those of the last declared kind come first.
-func (p *Pass) waves() (all [][]*desired) {
+// waves returns the known children to delete: those of the last declared kind come first.
+func (p *Pass) waves(which func(*child) bool) (all [][]*desired) {
 	f := p.family
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,20 +86,19 @@ func (p *Pass) waves() (all [][]*desired) {
 		if k.owned.Keep || k.resource == nil || protected(k.resource.Key()) && !k.owned.Prune {
 			continue
 		}
-		if wave := p.candidates(k); len(wave) > 0 {
+		if wave := p.candidates(k, which); len(wave) > 0 {
 			all = append(all, wave)
 		}
 	}
 	return all
 }
 
-// candidates returns the known children of a kind that the pass has not applied, sorted by name. The lock must be held.
-func (p *Pass) candidates(k *kind) []*desired {
+// candidates returns the known children of a kind that a function selects, sorted by name. The lock must be held.
+func (p *Pass) candidates(k *kind, which func(*child) bool) []*desired {
 	var found []*desired
 	for c := range p.parent.children {
-		name := childName{c.Namespace(), c.Name}
-		if c.kind == k && c.Entry != 0 && !p.applied[k][name] {
-			found = append(found, &desired{kind: k, to: target{k.resource, k.lens}, name: name})
+		if c.kind == k && c.Entry != 0 && which(c) {
+			found = append(found, &desired{kind: k, to: target{k.resource, k.lens}, name: c.name(), referenced: p.references(k, c.name())})
 		}
 	}
 	slices.SortFunc(found, func(a, b *desired) int {
@@ -147,12 +146,20 @@ func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
 			p.lose(d)
 			return pruneNothing, nil
 		case err != nil:
-			return pruneNothing, failed("prune", d, err)
+			return pruneNothing, failed(p.deleteVerb(), d, err)
 		}
 		p.markPruned(d, o.UID)
 		return pruneGoing, nil
 	}
-	return pruneNothing, handlers.AsTemporary(fmt.Errorf("prune %s: it changes faster than it can be deleted", d), time.Second)
+	return pruneNothing, handlers.AsTemporary(fmt.Errorf("%s %s: it changes faster than it can be deleted", p.deleteVerb(), d), time.Second)
+}
+
+// deleteVerb returns the verb for errors of a deletion.
+func (p *Pass) deleteVerb() string {
+	if p.owner.Deleting {
+		return "delete"
+	}
+	return "prune"
 }
 
 // markPruned notes that the operator itself has deleted a child, so that its end is no news.
@@ -162,5 +169,9 @@ func (p *Pass) markPruned(d *desired, uid string) {
 		c.pruned = true
 	}
 	p.family.mu.Unlock()
+	if p.owner.Deleting {
+		p.subject.Logger.Info(fmt.Sprintf("Deleted %s: its parent is being deleted", d), observe.EventKey, observe.LogChildDeleted, "child", d.String())
+		return
+	}
 	p.subject.Logger.Info(fmt.Sprintf("Pruned %s: the last pass did not apply it", d), observe.EventKey, observe.LogChildPruned, "child", d.String())
 }

@@ -19,9 +19,10 @@ import (
 
 // Names of the labels and the annotation of children.
 const (
-	ownedByLabel  = "kopf.dev/owned-by"  // the resource of the parent; the streams of children select it
-	ownerUIDLabel = "kopf.dev/owner-uid" // the UID of the parent
-	appliedName   = "applied"            // the annotation with the hash of the applied object, after the operator's prefix
+	ownedByLabel        = "kopf.dev/owned-by"        // the resource of the parent; the streams of children select it
+	ownerUIDLabel       = "kopf.dev/owner-uid"       // the UID of the parent
+	ownerNamespaceLabel = "kopf.dev/owner-namespace" // the namespace of the parent, on children outside of it
+	appliedName         = "applied"                  // the annotation with the hash of the applied object, after the operator's prefix
 )
 
 // pace limits the writes that no user and no child has caused, such as the writes of a new build after its start.
@@ -58,6 +59,8 @@ type family struct {
 	kinds   []*kind           // owned kinds, in the order of the declarations
 	parents map[string]*parent
 	brake   brake
+
+	undeclared []string // recorded kinds without a declaration that the log has named
 }
 
 // kind is a kind of children.
@@ -86,6 +89,8 @@ type child struct {
 	pruned   bool // the operator has deleted it
 }
 
+func (c *child) name() childName { return childName{c.Namespace(), c.Name} }
+
 // parent is an object with a reconcile handler, or the owner of children whose object is not known yet.
 type parent struct {
 	object   *object.Object // newest known version; nil before the first cycle
@@ -99,7 +104,7 @@ type parent struct {
 	timer   *time.Timer
 	pacing  bool // the limiter has already counted the next unprovoked write
 	braking bool // the brake limits the pruning; false after a change of the object, a request, or a complete pruning
-	waves   bool // the end of a pruned child wakes the parent, because children of the next kind are to be pruned
+	waves   bool // the end of a pruned child wakes the parent, because its deletion or children of the next kind wait for it
 }
 
 func newFamily(r *Reconciler, res *resources.Resource, h *handlers.Handler) *family {

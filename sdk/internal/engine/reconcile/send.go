@@ -213,7 +213,7 @@ func (p *Pass) named(d *desired, tree map[string]any, newest *object.Object, dri
 	return found
 }
 
-// failed returns the error of a request about a child with its consequence. The verb is "apply" or "prune".
+// failed returns the error of a request about a child with its consequence. The verb is "apply", "prune" or "delete".
 func failed(verb string, d *desired, err error) error {
 	switch {
 	case errors.Is(err, core.ErrStopping), core.IsFenced(err), handlers.ErrorKindOf(err) == handlers.KindWaiting:

@@ -1,10 +1,12 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
 
+	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -53,7 +55,7 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 			if k.resource == nil {
 				continue
 			}
-			for _, scope := range scopesOf(&served[i], k.resource, namespaces) {
+			for _, scope := range scopesOf(&served[i], k, namespaces) {
 				wanted[streamKey{key, k.resource.Key(), k.order, scope}] = k
 			}
 		}
@@ -84,10 +86,10 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 	}
 }
 
-// scopesOf returns the namespaces in which the children of a resource are watched: those of the parents or, if the parents
-// are cluster-scoped, all.
-func scopesOf(parents, children *resources.Resource, namespaces []string) []string {
-	if !parents.Namespaced || !children.Namespaced {
+// scopesOf returns the namespaces in which the children of a kind are watched: those of the parents or, if the parents are
+// cluster-scoped or have children elsewhere, all.
+func scopesOf(parents *resources.Resource, k *kind, namespaces []string) []string {
+	if !parents.Namespaced || !k.resource.Namespaced || k.owned.Elsewhere {
 		return []string{""}
 	}
 	return namespaces
@@ -217,7 +219,7 @@ func (r *Reconciler) keeps(f *family, k *kind) func(*object.Object) bool {
 	return func(o *object.Object) bool {
 		parent := &object.Object{UID: lens.OwnerOf(o)}
 		if f.resource.Namespaced {
-			parent.Namespace = o.Namespace
+			parent.Namespace = cmp.Or(children.Label(o, ownerNamespaceLabel), o.Namespace)
 		}
 		if parent.UID == "" { // it was deleted during an interruption, so that only its name is known
 			f.mu.Lock()

@@ -1,0 +1,45 @@
+package state
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+// ChildKinds records the kinds of an object's children in an annotation, such as "deployments.apps,services". A later release
+// that does not declare one of the kinds can then say that children of the kind are left. No function name of Go or Python is
+// the name of the annotation, so that no handler has a record of the same name.
+type ChildKinds struct {
+	Prefix string
+}
+
+func (s ChildKinds) key() string { return s.Prefix + "/child-kinds" }
+
+// Read returns the recorded kinds.
+func (s ChildKinds) Read(obj map[string]any) []string {
+	text, _ := object.Annotations(obj)[s.key()].(string)
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+// Store records the kinds through the patch, if they differ from the recorded ones. The kinds must be sorted.
+func (s ChildKinds) Store(obj map[string]any, kinds []string, p *patch.Patch) {
+	switch {
+	case slices.Equal(kinds, s.Read(obj)):
+	case len(kinds) == 0:
+		p.Remove(annotation(s.key()))
+	default:
+		p.Set(annotation(s.key()), strings.Join(kinds, ","))
+		storePrefixMarker(s.Prefix, obj, p)
+	}
+}
+
+// Clear returns the essence without the record. If it has none, Clear returns the essence itself. It is necessary because
+// user-defined storages may regard all annotations as a part of the essence.
+func (s ChildKinds) Clear(essence map[string]any) map[string]any {
+	if object.Annotations(essence)[s.key()] == nil {
+		return essence
+	}
+	return withoutAnnotations(essence, func(key string) bool { return key == s.key() })
+}
