@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -56,6 +58,12 @@ type Own struct {
 	// Keep makes children that outlive their parent and are never pruned. They have no owner reference.
 	Keep bool
 
+	// Recreate deletes a child and creates it anew if the API server refuses to change a field, and would accept the same child as
+	// a new one. The value decides about the dependents of the deleted child: [metav1.DeletePropagationBackground] and
+	// [metav1.DeletePropagationForeground] delete them, and [metav1.DeletePropagationOrphan] leaves them to the new child, such as
+	// the pods of a StatefulSet. Empty by default: [Pass.Apply] then returns a permanent error.
+	Recreate metav1.DeletionPropagation
+
 	// Elsewhere permits children outside of the parent's namespace, also cluster-scoped ones. Kubernetes does not delete such
 	// children with their parent, so the operator does, in the reverse order of the declarations, after all handlers of the deletion.
 	// The operator's finalizer keeps the parent until the last of them is deleted. The operator watches this kind in all namespaces.
@@ -78,6 +86,14 @@ func (o Own) reconcile(c *config) {
 	if o.Keep && o.Prune {
 		c.fail("Own: children of %s are either kept or pruned; remove Keep or Prune", selector)
 	}
+	if o.Keep && o.Recreate != "" {
+		c.fail("Own: children of %s are either kept or created anew; remove Keep or Recreate", selector)
+	}
+	switch o.Recreate {
+	case "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
+	default:
+		c.fail("Own: the Recreate of %s is %q; want Background, Foreground or Orphan", selector, o.Recreate)
+	}
 	if o.Drift < RevertDrift || o.Drift > YieldDrift {
 		c.fail("Own: the Drift of %s is %d; want RevertDrift, ReportDrift or YieldDrift", selector, o.Drift)
 	}
@@ -86,7 +102,7 @@ func (o Own) reconcile(c *config) {
 			c.fail("Own: %s is declared twice; remove one", selector)
 		}
 	}
-	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere}
+	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere, Recreate: string(o.Recreate)}
 	for _, path := range o.Observe {
 		fixed, err := path.fixed()
 		if err != nil {

@@ -161,7 +161,7 @@ func TestChildren_BrakeStopsPruningAfterStart(t *testing.T) {
 	p.ending.Store(int32(appliesOne)) // the bad release
 	mark := op.LogMark()
 	op.Start()
-	op.WaitLogSince(mark, "Stopped the pruning of configmaps: since the start, 10 were pruned without a change of their parents.")
+	op.WaitLogSince(mark, "Stopped the deletion of configmaps: since the start, 10 were deleted without a change of their parents.")
 	cluster.WaitUntil("each parent had its pass", func() bool {
 		return op.CountLogSince(mark, "Handler 'reconcile' succeeded.") >= parents
 	})
@@ -174,7 +174,7 @@ func TestChildren_BrakeStopsPruningAfterStart(t *testing.T) {
 	if pruned := op.CountLogSince(mark, "Pruned"); pruned != allowed || len(left) != parents-allowed {
 		t.Fatalf("%d children were pruned and %d are left, want %d and %d", pruned, len(left), allowed, parents-allowed)
 	}
-	if n := op.CountLogSince(mark, "Stopped the pruning"); n != 1 {
+	if n := op.CountLogSince(mark, "Stopped the deletion"); n != 1 {
 		t.Errorf("the brake was reported %d times", n)
 	}
 	left[0].Set("spec.field", "1") // a change by a user continues

@@ -15,6 +15,7 @@ type Owned struct {
 	Adopt     bool // take over existing objects that have no controller
 	Keep      bool // children are never deleted, and have no owner reference
 	Prune     bool // delete children of protected kinds too
+	Recreate  string // propagation of the deletion before a child is created anew; empty if children are never created anew
 	Elsewhere bool // children can be where the garbage collection of the cluster does not delete them with their parent
 }
 

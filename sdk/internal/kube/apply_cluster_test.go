@@ -139,7 +139,7 @@ func TestApply_PreconditionsOfIdentity(t *testing.T) {
 	if _, err := a.as(ours, configMaps, tree{"name": "a", "uid": created.UID, "resourceVersion": "1"}, tree{}, true); kube.IsOtherUID(err) || kube.Classify(err) != kube.Conflict || kube.Conflicts(err) != nil {
 		t.Errorf("an old version: %v", err)
 	}
-	if err := a.client.Delete(t.Context(), configMaps, a.namespace, "a", kube.Preconditions{}); err != nil {
+	if err := a.client.Delete(t.Context(), configMaps, a.namespace, "a", kube.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, force := range []bool{false, true} {
@@ -244,16 +244,16 @@ func TestDelete_OnlyWhatMeetsThePreconditions(t *testing.T) {
 	a := newApplier(t)
 	o := a.must(configMaps, tree{"name": "a"}, tree{"data": tree{"x": "1"}})
 	for _, c := range []struct {
-		p        kube.Preconditions
+		p        kube.DeleteOptions
 		want     kube.Class
 		otherUID bool
 	}{
-		{kube.Preconditions{UID: stranger}, kube.Conflict, true},
-		{kube.Preconditions{UID: stranger, ResourceVersion: o.ResourceVersion}, kube.Conflict, true},
-		{kube.Preconditions{UID: o.UID, ResourceVersion: "1"}, kube.Conflict, false},
-		{kube.Preconditions{UID: o.UID, ResourceVersion: o.ResourceVersion}, kube.Unclassified, false},
-		{kube.Preconditions{UID: o.UID, ResourceVersion: o.ResourceVersion}, kube.NotFound, false},
-		{kube.Preconditions{}, kube.NotFound, false},
+		{kube.DeleteOptions{UID: stranger}, kube.Conflict, true},
+		{kube.DeleteOptions{UID: stranger, ResourceVersion: o.ResourceVersion}, kube.Conflict, true},
+		{kube.DeleteOptions{UID: o.UID, ResourceVersion: "1"}, kube.Conflict, false},
+		{kube.DeleteOptions{UID: o.UID, ResourceVersion: o.ResourceVersion}, kube.Unclassified, false},
+		{kube.DeleteOptions{UID: o.UID, ResourceVersion: o.ResourceVersion}, kube.NotFound, false},
+		{kube.DeleteOptions{}, kube.NotFound, false},
 	} {
 		err := a.client.Delete(t.Context(), configMaps, a.namespace, "a", c.p)
 		if kube.Classify(err) != c.want || kube.IsOtherUID(err) != c.otherUID || c.want == kube.Unclassified && err != nil {

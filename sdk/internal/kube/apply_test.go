@@ -155,11 +155,11 @@ func TestIsOtherUID_OnlyOfIdentity(t *testing.T) {
 func TestDelete_SendsPreconditionsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, s := clientFor(t, ClientOptions{}, respond(503, ""), refusal(404, "", ""))
-		err := client.Delete(t.Context(), examples, "ns", "n", Preconditions{UID: "u", ResourceVersion: "5"})
+		err := client.Delete(t.Context(), examples, "ns", "n", DeleteOptions{UID: "u", ResourceVersion: "5"})
 		if Classify(err) != NotFound || len(s.requests) != 2 {
 			t.Errorf("%d requests, %v", len(s.requests), err)
 		}
-		for p, want := range map[Preconditions]string{
+		for p, want := range map[DeleteOptions]string{
 			{}:                     ``,
 			{UID: "u"}:             `,"preconditions":{"uid":"u"}`,
 			{ResourceVersion: "5"}: `,"preconditions":{"resourceVersion":"5"}`,

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,32 +13,34 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Preconditions restrict a deletion to one object, or to one version of it. An empty string stands for any.
-type Preconditions struct {
+// DeleteOptions restrict a deletion to one object, or to one version of it. An empty string stands for any.
+type DeleteOptions struct {
 	UID, ResourceVersion string
+
+	Propagation metav1.DeletionPropagation // treatment of the dependents; defaults to Background
 }
 
-// Delete deletes an object; the garbage collector deletes its dependents afterwards. The object remains for as long as it has
+// Delete deletes an object. The object remains for as long as it has
 // finalizers. [Classify] returns Conflict for an error if a precondition does not hold, and NotFound if there is no object, as
 // after an attempt whose response was lost.
-func (c *Client) Delete(ctx context.Context, res *resources.Resource, namespace, name string, p Preconditions) error {
+func (c *Client) Delete(ctx context.Context, res *resources.Resource, namespace, name string, o DeleteOptions) error {
 	r, err := about(http.MethodDelete, res, namespace, name, "", nil)
 	if err != nil {
 		return err
 	}
-	policy := metav1.DeletePropagationBackground
+	policy := cmp.Or(o.Propagation, metav1.DeletePropagationBackground)
 	options := metav1.DeleteOptions{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, PropagationPolicy: &policy,
 	}
-	if p != (Preconditions{}) {
+	if o.UID != "" || o.ResourceVersion != "" {
 		options.Preconditions = new(metav1.Preconditions)
 	}
-	if p.UID != "" {
-		uid := types.UID(p.UID)
+	if o.UID != "" {
+		uid := types.UID(o.UID)
 		options.Preconditions.UID = &uid
 	}
-	if p.ResourceVersion != "" {
-		options.Preconditions.ResourceVersion = &p.ResourceVersion
+	if o.ResourceVersion != "" {
+		options.Preconditions.ResourceVersion = &o.ResourceVersion
 	}
 	if r.Body, err = json.Marshal(options); err != nil {
 		return fmt.Errorf("DELETE %s: %w", res, err)

@@ -53,7 +53,7 @@ func TestFence_LapseRefusesRetriesOfApplyAndDelete(t *testing.T) {
 			_, err := c.Apply(ctx, examples, ApplyRequest{Namespace: "ns", Name: "n", Body: []byte("{}")})
 			return err
 		},
-		"delete": func(ctx context.Context, c *Client) error { return c.Delete(ctx, examples, "ns", "n", Preconditions{}) },
+		"delete": func(ctx context.Context, c *Client) error { return c.Delete(ctx, examples, "ns", "n", DeleteOptions{}) },
 	} {
 		var guard fence.Guard
 		var arrived atomic.Int32

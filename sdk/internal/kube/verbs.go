@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -62,6 +64,18 @@ func (c *Client) Post(ctx context.Context, res *resources.Resource, namespace st
 	}
 	r.ContentType, r.Body = "application/json", body
 	return c.object(ctx, &r)
+}
+
+// CheckCreate makes the API server check a new object without creating it. [Classify] returns Conflict for the error if the
+// object is valid but its name is taken.
+func (c *Client) CheckCreate(ctx context.Context, res *resources.Resource, namespace string, body []byte) error {
+	r, err := about(http.MethodPost, res, namespace, "", "", url.Values{"dryRun": {metav1.DryRunAll}})
+	if err != nil {
+		return err
+	}
+	r.ContentType, r.Body = "application/json", body
+	_, err = c.Do(ctx, r)
+	return err
 }
 
 // Patch applies a patch to an object, or to a subresource of it such as "status". The content

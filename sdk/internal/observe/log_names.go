@@ -68,6 +68,7 @@ const (
 	LogChildUnreadable LogName = "child.unreadable"
 	LogChildAdopted    LogName = "child.adopted"
 	LogChildPruned     LogName = "child.pruned"
+	LogChildRecreated  LogName = "child.recreated"
 	LogChildDeleted    LogName = "child.deleted"
 	LogChildKept       LogName = "child.kept"
 	LogChildStuck      LogName = "child.stuck"

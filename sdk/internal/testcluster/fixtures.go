@@ -98,7 +98,7 @@ func create(t testing.TB, client *kube.Client, res *resources.Resource, namespac
 
 // Delete deletes an object.
 func Delete(ctx context.Context, client *kube.Client, res *resources.Resource, namespace, name string) error {
-	return client.Delete(ctx, res, namespace, name, kube.Preconditions{})
+	return client.Delete(ctx, res, namespace, name, kube.DeleteOptions{})
 }
 
 // Eventually calls a function until it returns no error. The test fails after 90s.

@@ -3,7 +3,10 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -115,4 +118,57 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 		return failed("apply", d, err)
 	}
 	return handlers.AsTemporary(fmt.Errorf("apply %s: another client has created it at the same time", d), time.Second)
+}
+
+// replace deletes a child whose change the API server refuses as invalid, so that the next pass creates the child anew. It first
+// makes sure that the API server would accept the child as a new object.
+func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
+	final := failed("apply", d, refusal)
+	switch {
+	case d.kind.owned.Recreate == "" && immutable(refusal):
+		return handlers.AsPermanent(fmt.Errorf("%w; delete the child, or set kopf.Own.Recreate", final))
+	case d.kind.owned.Recreate == "", protected(d.to.resource.Key()) && !d.kind.owned.Prune:
+		return final
+	}
+	body, err := object.AppendJSON(nil, d.tree, nil)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", d, err)
+	}
+	client := p.family.reconciler.deps.Client
+	switch err := client.CheckCreate(ctx, d.to.resource, d.name.namespace, body); {
+	case err == nil:
+		return handlers.AsTemporary(fmt.Errorf("%s was deleted at the same time", d), time.Second)
+	case kube.IsInvalidObject(err):
+		return final
+	case kube.Classify(err) != kube.Conflict:
+		return failed("apply", d, err)
+	}
+	o, err := p.read(ctx, d)
+	switch {
+	case err != nil:
+		return err
+	case o == nil || o.Deleting:
+		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), time.Second)
+	case !children.Authored(o, d.to.lens, p.owner.UID):
+		return final
+	case p.braked(d):
+		return handlers.AsWaiting(fmt.Errorf("%s must be deleted and created anew, but the deletion of its kind has stopped: %w", d, refusal), 0)
+	}
+	err = client.Delete(ctx, d.to.resource, d.name.namespace, d.name.name, kube.DeleteOptions{
+		UID: o.UID, ResourceVersion: o.ResourceVersion, Propagation: metav1.DeletionPropagation(d.kind.owned.Recreate),
+	})
+	switch class := kube.Classify(err); {
+	case class == kube.Conflict, class == kube.NotFound:
+		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read", d), time.Second)
+	case err != nil:
+		return failed("apply", d, err)
+	}
+	p.subject.Logger.Info(fmt.Sprintf("Deleted %s to create it anew: %v", d, refusal), observe.EventKey, observe.LogChildRecreated, "child", d.String())
+	return handlers.AsWaiting(fmt.Errorf("%s is being deleted, to be created anew", d), absence)
+}
+
+// immutable reports whether the API server refuses a change rather than a value. Only the words of its causes tell the two apart.
+func immutable(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "immutable") || strings.Contains(text, "updates to ")
 }

@@ -113,8 +113,8 @@ func (p *Pass) braked(d *desired) bool {
 	}
 	if !b.pulled[d.kind] {
 		b.pulled[d.kind] = true
-		f.reconciler.deps.Logger.Error(fmt.Sprintf("Stopped the pruning of %s: since the start, %d were pruned without a change of their parents. "+
-			"Roll the operator back or, if the pruning is intended, continue it with: kopf retry", d.to.resource.Plural, len(recent)),
+		f.reconciler.deps.Logger.Error(fmt.Sprintf("Stopped the deletion of %s: since the start, %d were deleted without a change of their parents. "+
+			"Roll the operator back or, if the deletion is intended, continue it with: kopf retry", d.to.resource.Plural, len(recent)),
 			observe.EventKey, observe.LogPruneStopped, "resource", d.to.resource.Key())
 	}
 	return true

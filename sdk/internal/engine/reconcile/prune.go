@@ -136,7 +136,7 @@ func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
 			}
 			braked = false // a child counts once
 		}
-		err = p.family.reconciler.deps.Client.Delete(ctx, d.to.resource, d.name.namespace, d.name.name, kube.Preconditions{
+		err = p.family.reconciler.deps.Client.Delete(ctx, d.to.resource, d.name.namespace, d.name.name, kube.DeleteOptions{
 			UID: o.UID, ResourceVersion: o.ResourceVersion,
 		})
 		switch {

@@ -70,6 +70,8 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 			return p.adopt(ctx, d)
 		case kube.Classify(err) == kube.Conflict:
 			force, version = false, "" // it has changed since it was read
+		case kube.IsInvalidObject(err):
+			return p.replace(ctx, d, err)
 		default:
 			return failed("apply", d, err)
 		}
