@@ -64,9 +64,13 @@ type Own struct {
 	// the pods of a StatefulSet. Empty by default: [Pass.Apply] then returns a permanent error.
 	Recreate metav1.DeletionPropagation
 
+	// DeleteFirst deletes the children of this kind before their parent, in the reverse order of the declarations, after all handlers of the
+	// deletion. The operator's finalizer keeps the parent until the last of them is deleted. By default, Kubernetes deletes
+	// the children after the parent, in any order.
+	DeleteFirst bool
+
 	// Elsewhere permits children outside of the parent's namespace, also cluster-scoped ones. Kubernetes does not delete such
-	// children with their parent, so the operator does, in the reverse order of the declarations, after all handlers of the deletion.
-	// The operator's finalizer keeps the parent until the last of them is deleted. The operator watches this kind in all namespaces.
+	// children with their parent, so the operator does, as with DeleteFirst. The operator watches this kind in all namespaces.
 	Elsewhere bool
 
 	// Prune also prunes namespaces, persistent volume claims and resource definitions. By default, these stay, because
@@ -102,7 +106,7 @@ func (o Own) reconcile(c *config) {
 			c.fail("Own: %s is declared twice; remove one", selector)
 		}
 	}
-	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere, Recreate: string(o.Recreate)}
+	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere, DeleteFirst: o.DeleteFirst, Recreate: string(o.Recreate)}
 	for _, path := range o.Observe {
 		fixed, err := path.fixed()
 		if err != nil {

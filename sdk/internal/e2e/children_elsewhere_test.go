@@ -141,6 +141,31 @@ func TestChildren_ElsewhereAreDeletedInOrderBeforeTheirParent(t *testing.T) {
 	}
 }
 
+func TestChildren_DeletedFirstAreDeletedInOrderBeforeTheirParent(t *testing.T) {
+	own := owning("v1 configmaps", "v1 secrets", "v1 serviceaccounts")
+	own[0].DeleteFirst, own[2].DeleteFirst = true, true
+	k := keep(t, tree{}, own, func(*kopf.Pass[kopf.Object]) []tree {
+		return []tree{{"apiVersion": "v1", "kind": "ConfigMap"}, {"apiVersion": "v1", "kind": "Secret"}, {"apiVersion": "v1", "kind": "ServiceAccount"}}
+	})
+	config, secret, account := k.Object("configmaps", "main"), k.Object("secrets", "main"), k.Object("serviceaccounts", "main")
+	hold(config)
+	hold(account)
+	k.settle(k.parent)
+	k.parent.Delete()
+	account.WaitFor("it is being deleted", deleting)
+	if deleting(config.Get()) {
+		t.Error("the config map was deleted before the service account was gone")
+	}
+	release(account)
+	config.WaitFor("it is being deleted", deleting)
+	if !k.parent.Exists() || deleting(secret.Get()) {
+		t.Error("the parent was deleted before its config map, or the operator has deleted the secret")
+	}
+	release(config)
+	k.parent.WaitGone()
+	secret.WaitGone() // by the cluster
+}
+
 // settleOther waits until the operator has had the time to handle another parent from its creation to its end.
 func (s *spread) settleOther(t *testing.T) {
 	t.Helper()

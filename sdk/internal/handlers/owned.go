@@ -12,11 +12,12 @@ type Owned struct {
 	Observe  []object.Path // further fields to keep of each child
 	Once     []object.Path // fields that are applied at the creation only
 
-	Adopt     bool // take over existing objects that have no controller
-	Keep      bool // children are never deleted, and have no owner reference
-	Prune     bool // delete children of protected kinds too
-	Recreate  string // propagation of the deletion before a child is created anew; empty if children are never created anew
-	Elsewhere bool // children can be where the garbage collection of the cluster does not delete them with their parent
+	Adopt       bool   // take over existing objects that have no controller
+	Keep        bool   // children are never deleted, and have no owner reference
+	Prune       bool   // delete children of protected kinds too
+	Recreate    string // propagation of the deletion before a child is created anew; empty if children are never created anew
+	DeleteFirst bool   // the operator deletes the children before their parent
+	Elsewhere   bool   // children can be where the garbage collection of the cluster does not delete them with their parent
 }
 
 // DriftPolicy decides about applied fields that others have changed.

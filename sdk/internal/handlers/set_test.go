@@ -61,18 +61,19 @@ func TestRequiresFinalizer_MandatoryMatchingDeletionsOnly(t *testing.T) {
 		handler *Handler
 		want    bool
 	}{
-		"deletion":              {&Handler{Family: Delete}, true},
-		"optional deletion":     {&Handler{Family: Delete, Optional: true}, false},
-		"deletion of others":    {&Handler{Family: Delete, Labels: labels}, false},
-		"creation":              {&Handler{Family: Create}, false},
-		"event":                 {&Handler{Family: Event}, false},
-		"daemon":                {&Handler{Family: Daemon}, true},
-		"daemon of others":      {&Handler{Family: Daemon, Labels: labels}, false},
-		"children elsewhere":    {&Handler{Family: Reconcile, Owns: []Owned{{}, {Elsewhere: true}}}, true},
-		"children of others":    {&Handler{Family: Reconcile, Owns: []Owned{{Elsewhere: true}}, Labels: labels}, false},
-		"children nearby":       {&Handler{Family: Reconcile, Owns: []Owned{{}}}, false},
-		"deletion by a field":   {&Handler{Family: Delete, Field: object.Path{"spec", "f"}}, true},
-		"deletion by its value": {&Handler{Family: Delete, Field: object.Path{"spec", "f"}, Value: &Absent}, false},
+		"deletion":               {&Handler{Family: Delete}, true},
+		"optional deletion":      {&Handler{Family: Delete, Optional: true}, false},
+		"deletion of others":     {&Handler{Family: Delete, Labels: labels}, false},
+		"creation":               {&Handler{Family: Create}, false},
+		"event":                  {&Handler{Family: Event}, false},
+		"daemon":                 {&Handler{Family: Daemon}, true},
+		"daemon of others":       {&Handler{Family: Daemon, Labels: labels}, false},
+		"children elsewhere":     {&Handler{Family: Reconcile, Owns: []Owned{{}, {Elsewhere: true}}}, true},
+		"children deleted first": {&Handler{Family: Reconcile, Owns: []Owned{{DeleteFirst: true}}}, true},
+		"children of others":     {&Handler{Family: Reconcile, Owns: []Owned{{Elsewhere: true}}, Labels: labels}, false},
+		"children nearby":        {&Handler{Family: Reconcile, Owns: []Owned{{}}}, false},
+		"deletion by a field":    {&Handler{Family: Delete, Field: object.Path{"spec", "f"}}, true},
+		"deletion by its value":  {&Handler{Family: Delete, Field: object.Path{"spec", "f"}, Value: &Absent}, false},
 	}
 	for name, tt := range tests {
 		c := updated(spec(1), spec(1))

@@ -167,7 +167,7 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	return handlers.AsWaiting(fmt.Errorf("%s is being deleted, to be created anew", d), absence)
 }
 
-// immutable reports whether the API server refuses a change rather than a value. Only the words of its causes tell the two apart.
+// immutable reports whether the API server refuses a change rather than a value. Only the words of its causes show the difference.
 func immutable(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "immutable") || strings.Contains(text, "updates to ")

@@ -14,7 +14,7 @@ import (
 // deleteRetry is how long a deleted parent waits after a child could not be deleted.
 const deleteRetry = 10 * time.Second
 
-// Delete implements [core.Passes]. It deletes the children without an owner reference in the reverse order of the declarations.
+// Delete implements [core.Passes]. It deletes the children that the cluster does not delete, or not in the reverse order of the declarations.
 func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (gone bool, err error) {
 	f := r.family(b.Key.Resource)
 	if f == nil {
@@ -55,7 +55,7 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (gone bool, 
 
 // deleteWaves deletes the children of the last declared kind that has any. It reports whether none are left.
 func (p *Pass) deleteWaves(ctx context.Context) (gone bool, err error) {
-	for _, wave := range p.waves(p.isElsewhere) {
+	for _, wave := range p.waves(func(c *child) bool { return p.isElsewhere(c) || c.kind.owned.DeleteFirst }) {
 		p.setWaves(true) // before the first deletion, since its event can be faster than the answer
 		going := false
 		var failed []error
@@ -117,8 +117,8 @@ func (p *Pass) Kinds(recorded []string) []string {
 		kinds = append(kinds, name)
 		if !unserved && !slices.Contains(f.undeclared, name) {
 			f.undeclared = append(f.undeclared, name)
-			f.reconciler.deps.Logger.Warn(fmt.Sprintf("Children of kind %s from an earlier release are left, such as those of %s: "+
-				"declare the kind by kopf.Own, so that passes prune them, or delete them", name, p.owner), observe.EventKey, observe.LogChildUndeclared,
+			f.reconciler.deps.Logger.Warn(fmt.Sprintf("Children of kind %s from an earlier release are left, for example at %s: "+
+				"delete the children, or declare their kind by kopf.Own, so that passes prune the children", name, p.owner), observe.EventKey, observe.LogChildUndeclared,
 				"resource", name)
 		}
 	}
