@@ -25,6 +25,9 @@ func stuck(o *inspect.Object, now time.Time, held string) string {
 			reasons = append(reasons, attempt(h)+", "+Next(h, now, held).Clause())
 		}
 	}
+	if len(o.Awaits) > 0 {
+		reasons = append(reasons, "the deletion of "+strings.Join(o.Awaits, ", ")+" has not ended")
+	}
 	if len(reasons) == 0 {
 		return "Deletion waits for our finalizer, and no handler is left that would lead to its removal."
 	}
@@ -46,6 +49,9 @@ func deleting(o *inspect.Object, now time.Time, held string) string {
 		case inspect.PhaseStopping:
 			doing = append(doing, x.ID+" is stopping")
 		}
+	}
+	if len(o.Awaits) > 0 {
+		doing = append(doing, "deleting "+strings.Join(o.Awaits, ", "))
 	}
 	switch {
 	case len(doing) == 0 && o.Finalizer:

@@ -78,6 +78,8 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 			"Deletion waits for our finalizer: create gave up after 3 attempts: no size; archive is not a handler of this code."},
 		"stuck in a handler":     {inspect.Object{State: inspect.StateStuck, Handlers: handlers{running}}, "", "Deletion waits for our finalizer: resize is still running."},
 		"stuck for no reason":    {inspect.Object{State: inspect.StateStuck}, "", "Deletion waits for our finalizer, and no handler is left that would lead to its removal."},
+		"stuck for children":     {inspect.Object{State: inspect.StateStuck, Awaits: []string{"Secret far/x"}}, "", "Deletion waits for our finalizer: the deletion of Secret far/x has not ended."},
+		"deleting children":      {inspect.Object{State: inspect.StateDeleting, Finalizer: true, Awaits: []string{"Secret far/x"}}, "", "Deletion: deleting Secret far/x; then our finalizer goes."},
 		"stuck, but tried again": {inspect.Object{State: inspect.StateStuck, Handlers: handlers{resize}}, "", "Deletion waits for our finalizer: resize failed, attempt 2 of 5: still attached, retrying in 12s."},
 		"deleting": {inspect.Object{State: inspect.StateDeleting, Finalizer: true, Handlers: handlers{release, {ID: "expire", State: inspect.PhaseStopping}}}, "",
 			"Deletion: release is running, expire is stopping; then our finalizer goes."},

@@ -209,6 +209,9 @@ type Object struct {
 	// Finalizer means that the object has the operator's finalizer.
 	Finalizer bool `json:"finalizer,omitempty"`
 
+	// Awaits has the names of children that the operator must delete before it removes its finalizer from the deleted object.
+	Awaits []string `json:"awaits,omitempty"`
+
 	// History are earlier causes, newest first. Old causes are dropped.
 	History []PastCause `json:"history,omitempty"`
 }

@@ -92,7 +92,9 @@ func FirstApplied(o *object.Object, lens Lens) bool {
 func (l *Lens) OwnerOf(o *object.Object) string { return Label(o, l.OwnerLabel) }
 
 // Label returns the value of a label; empty if the object does not have it.
-func Label(o *object.Object, name string) string { return plain(field(o.Member("metadata"), "labels", name)) }
+func Label(o *object.Object, name string) string {
+	return plain(field(o.Member("metadata"), "labels", name))
+}
 
 // ManagedFields returns a copy of the text of managedFields or, with own, of the operator's own entry alone.
 func (l *Lens) ManagedFields(o *object.Object, own bool) []byte {

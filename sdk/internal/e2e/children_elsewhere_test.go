@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
@@ -121,6 +122,11 @@ func TestChildren_ElsewhereAreDeletedInOrderBeforeTheirParent(t *testing.T) {
 				s.Start()
 			}
 			s.secret.WaitFor("it is being deleted", deleting)
+			s.WaitInspect("it names the awaited child", func(snapshot *inspect.Snapshot) bool {
+				return slices.ContainsFunc(snapshot.Objects, func(o inspect.Object) bool {
+					return o.Name == "main" && slices.Equal(o.Awaits, []string{"Secret " + s.other.Namespace + "/main"})
+				})
+			})
 			s.settleOther(t)
 			if deleting(s.role.Get()) || deleting(s.far.Get()) {
 				t.Error("a child was deleted before the child of the last declared kind was gone")

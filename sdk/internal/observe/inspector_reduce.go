@@ -101,8 +101,8 @@ func (o *shown) ended(e Ended) (changed bool) {
 		o.ResourceVersion = e.Subject.Object.ResourceVersion
 		return true
 	case e.Err == nil:
-		changed = changed || o.Failing != nil
-		o.Failing = nil
+		changed = changed || o.Failing != nil || !slices.Equal(o.Awaits, e.Awaits)
+		o.Failing, o.Awaits = nil, e.Awaits
 		return changed
 	}
 	failing := failingOf(e.Subject.Secrets.Text(e.Err.Error()))

@@ -24,8 +24,9 @@ type Passes interface {
 	Begin(ctx context.Context, b *Beginning) Pass
 
 	// Delete deletes the children of an object that is being deleted, as far as the garbage collection of the cluster cannot. It
-	// reports whether none of them is left. Otherwise, the object has another cycle after their deletion, or when it is time to try again.
-	Delete(ctx context.Context, b *Beginning) (gone bool, err error)
+	// returns names for the children that are left; none if the object can go. Otherwise, the object has another cycle after
+	// their deletion, or when it is time to try again.
+	Delete(ctx context.Context, b *Beginning) (left []string, err error)
 
 	// Update sets the newest version of an object, which the operator has made.
 	Update(key queue.Key, newest *object.Object)
@@ -67,7 +68,7 @@ func (NoPasses) Stop() {}
 func (NoPasses) Begin(context.Context, *Beginning) Pass { return nil }
 
 // Delete implements [Passes].
-func (NoPasses) Delete(context.Context, *Beginning) (bool, error) { return true, nil }
+func (NoPasses) Delete(context.Context, *Beginning) ([]string, error) { return nil, nil }
 
 // Update implements [Passes].
 func (NoPasses) Update(queue.Key, *object.Object) {}

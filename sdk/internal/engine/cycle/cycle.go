@@ -51,6 +51,7 @@ type sent struct {
 	changed  bool           // the last patch changed the object, or found it changed
 	gone     bool           // the object was deleted during the cycle
 	recorded bool           // the outcomes of a finished cause were written
+	awaits   []string       // children that must be deleted before the finalizer is removed
 }
 
 // event returns the type of the newest event.

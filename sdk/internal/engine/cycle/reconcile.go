@@ -70,11 +70,12 @@ func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situat
 	if !c.record.AwaitsChildren {
 		return nil
 	}
-	gone, err := p.passes.Delete(ctx, &core.Beginning{Key: c.key(), Object: c.object, Subject: c.subject})
-	if err == nil && gone {
+	left, err := p.passes.Delete(ctx, &core.Beginning{Key: c.key(), Object: c.object, Subject: c.subject})
+	if err == nil && len(left) == 0 {
 		c.record.Release(s, c.writes.Own)
 		c.logRelease()
 	}
+	c.sent.awaits = left
 	return err
 }
 

@@ -14,11 +14,13 @@ import (
 // deleteRetry is how long a deleted parent waits after a child could not be deleted.
 const deleteRetry = 10 * time.Second
 
-// Delete implements [core.Passes]. It deletes the children that the cluster does not delete, or not in the reverse order of the declarations.
-func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (gone bool, err error) {
+// Delete implements [core.Passes]. It deletes the children that the cluster does not delete, or not in the reverse order of the
+// declarations.
+func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []string, err error) {
+	unlisted := []string{"children that are not listed yet"}
 	f := r.family(b.Key.Resource)
 	if f == nil {
-		return false, nil // the operator does not serve the resource any longer
+		return unlisted, nil // the operator does not serve the resource any longer
 	}
 	f.mu.Lock()
 	parent := f.parentOf(b.Object.UID)
@@ -27,51 +29,62 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (gone bool, 
 	parent.braking = false
 	f.mu.Unlock()
 	if !r.ready(f) {
-		return false, nil
+		return unlisted, nil
 	}
 	f.mu.Lock()
 	parent.disarm()
 	p := &Pass{family: f, parent: parent, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: parent.wakes}
 	parent.wakes = nil
 	f.mu.Unlock()
-	gone, err = p.deleteWaves(p.guarded(ctx))
+	left, err = p.deleteWave(p.guarded(ctx))
 	after := pruned
 	switch {
 	case core.IsFenced(err), errors.Is(err, core.ErrStopping):
-		return false, err
+		return left, err
 	case err != nil:
 		after = deleteRetry
 		p.subject.Logger.Warn(fmt.Sprintf("Cannot delete a child, so the finalizer stays; trying again in %s: %v", after, err),
 			observe.EventKey, observe.LogChildStuck, "error", err)
-	case gone:
+	case len(left) == 0:
 		p.reportKept()
-		return true, nil
+		return nil, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.arm(parent, WakeRecheck, after)
-	return false, nil
+	return left, nil
 }
 
-// deleteWaves deletes the children of the last declared kind that has any. It reports whether none are left.
-func (p *Pass) deleteWaves(ctx context.Context) (gone bool, err error) {
+// maxNamed is how many of the children that are left are named.
+const maxNamed = 5
+
+// deleteWave deletes the children of the last declared kind that has any to delete, and returns the names of those that are left.
+func (p *Pass) deleteWave(ctx context.Context) (left []string, err error) {
 	for _, wave := range p.waves(func(c *child) bool { return p.isElsewhere(c) || c.kind.owned.DeleteFirst }) {
 		p.setWaves(true) // before the first deletion, since its event can be faster than the answer
-		going := false
 		var failed []error
+		unnamed := 0
 		for _, d := range wave {
 			result, err := p.prune(ctx, d)
-			if core.IsFenced(err) || errors.Is(err, core.ErrStopping) {
-				return false, err
+			switch {
+			case core.IsFenced(err), errors.Is(err, core.ErrStopping):
+				return nil, err
+			case err == nil && result == pruneNothing:
+			case len(left) == maxNamed:
+				unnamed++
+			default:
+				left = append(left, d.String())
 			}
 			failed = append(failed, err)
-			going = going || result == pruneGoing
 		}
-		if err := errors.Join(failed...); err != nil || going {
-			return false, err
+		if unnamed > 0 {
+			left = append(left, fmt.Sprintf("%d more", unnamed))
+		}
+		if len(left) > 0 {
+			return left, errors.Join(failed...)
 		}
 	}
-	return true, nil
+	return nil, nil
 }
 
 // isElsewhere reports whether the cluster does not delete a child with its parent.
