@@ -59,7 +59,7 @@ func TestChildren_KilledAtAnyWriteIsContinued(t *testing.T) {
 	undisturbed := newChildrenLife(t)
 	quiet := undisturbed.cluster.FaultProxy(killAt(0, false))
 	states := undisturbed.live(quiet)
-	const writes = 8 // two creations, two changes, a change and a deletion, a change and a creation
+	const writes = 9 // two creations and the record of their kind, two changes, a change and a deletion, a change and a creation
 	if got := len(quiet.Injected()); got != writes {
 		t.Errorf("%d writes, want %d", got, writes)
 	}

@@ -123,7 +123,7 @@ func TestChildren_ElsewhereAreDeletedInOrderBeforeTheirParent(t *testing.T) {
 			}
 			s.secret.WaitFor("it is being deleted", deleting)
 			s.WaitInspect("it names the awaited child", func(snapshot *inspect.Snapshot) bool {
-				return slices.ContainsFunc(snapshot.Objects, func(o inspect.Object) bool {
+				return slices.ContainsFunc(snapshot.Objects, func(o *inspect.Object) bool {
 					return o.Name == "main" && slices.Equal(o.Awaits, []string{"Secret " + s.other.Namespace + "/main"})
 				})
 			})
@@ -219,7 +219,7 @@ func TestChildren_ElsewhereWaitForDeletionHandlersAndRetries(t *testing.T) {
 				return kopf.Temporaryf(0, "not yet")
 			}
 			return nil
-		})
+		}, kopf.ID("release"))
 		kopf.OnReconcile(r, own.selector(), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
 			var all []metav1.Object
 			for _, name := range []string{"a", "b"} {
@@ -232,7 +232,7 @@ func TestChildren_ElsewhereWaitForDeletionHandlersAndRetries(t *testing.T) {
 	}, transport(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
 			if broken.Load() && req.Method == http.MethodDelete && strings.HasSuffix(req.URL.Path, "/configmaps/a") {
-				return failing(http.StatusForbidden)(req, next)
+				return failing(http.StatusBadRequest)(req, next)
 			}
 			return next.RoundTrip(req)
 		})
@@ -331,13 +331,16 @@ func TestChildren_ElsewhereWithShardsByNamespaceHaveOneWriter(t *testing.T) {
 	child.WaitValue("data.a", "1")
 	child.Set("data.a", "2")
 	child.WaitValue("data.a", "1")
-	var counts []int
-	for _, op := range both {
-		counts = append(counts, op.CountLog("Took a field of ConfigMap "+far.Namespace+"/x back"))
-	}
-	if slices.Sort(counts); !slices.Equal(counts, []int{0, 1}) {
-		t.Errorf("the replicas have repaired the child %v times", counts)
-	}
+	cluster.WaitUntil("one replica has repaired the child", func() bool {
+		repaired := 0
+		for _, op := range both {
+			repaired += op.CountLog("Took a field of ConfigMap " + far.Namespace + "/x back")
+		}
+		if repaired > 1 {
+			t.Errorf("the replicas have repaired the child %d times", repaired)
+		}
+		return repaired >= 1
+	})
 	parent.Delete()
 	child.WaitGone()
 	parent.WaitGone()

@@ -12,7 +12,7 @@ import (
 )
 
 // deleteRetry is how long a deleted parent waits after a child could not be deleted.
-const deleteRetry = 10 * time.Second
+const deleteRetry = 5 * time.Second
 
 // Delete implements [core.Passes]. It deletes the children that the cluster does not delete, or not in the reverse order of the
 // declarations.
