@@ -130,7 +130,7 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	case d.kind.owned.Recreate == "", protected(d.to.resource.Key()) && !d.kind.owned.Prune:
 		return final
 	}
-	body, err := object.AppendJSON(nil, d.tree, nil)
+	body, err := object.AppendJSON(nil, d.created, nil)
 	if err != nil {
 		return fmt.Errorf("apply %s: %w", d, err)
 	}
