@@ -266,7 +266,7 @@ func (p *Pass) mark(d *desired) error {
 	if p.family.handler == nil {
 		return nil
 	}
-	stanza(meta, "labels")[ownedByLabel] = p.family.label
+	labels[ownedByLabel] = p.family.label
 	text, err := children.Hash(d.tree)
 	if err != nil {
 		return err
