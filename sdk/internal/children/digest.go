@@ -59,6 +59,7 @@ func (d *Digest) Observed() string { return valueOf(d.observed) }
 func (l *Lens) Digest(o *object.Object) (Digest, error) {
 	h := Assess(o, l.HasStatus)
 	meta := o.Member("metadata")
+	managed := field(meta, "managedFields") // found once, because it is most of the text
 	observed, err := l.observed(o)
 	if err != nil {
 		return Digest{}, err
@@ -70,8 +71,8 @@ func (l *Lens) Digest(o *object.Object) (Digest, error) {
 	return Digest{
 		UID: o.UID, Name: o.Name, ResourceVersion: o.ResourceVersion, Generation: o.Generation,
 		Applied: ParseHash(plain(field(meta, "annotations", l.AppliedAnnotation))),
-		Entry:   l.entry(field(meta, "managedFields")),
-		State:   h.State, Misassigned: l.Reassign(o) != nil,
+		Entry:   l.entry(managed),
+		State:   h.State, Misassigned: l.reassign(managed) != nil,
 		namespace: unique.Make(o.Namespace), owner: unique.Make(plain(field(meta, "labels", l.OwnerLabel))),
 		message: unique.Make(h.Message), facts: unique.Make(string(facts)), observed: unique.Make(observed),
 	}, nil

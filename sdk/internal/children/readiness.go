@@ -43,7 +43,15 @@ func (h Health) is(state State, format string, args ...any) Health {
 // Assess returns the health of a child by the rules of kstatus, with the exceptions that docs/decisions/children.md lists. Without a
 // status subresource, a kind has no controller that reports, so that its objects are ready once they exist.
 func Assess(o *object.Object, hasStatus bool) Health {
-	r := &reader{spec: o.Member("spec"), status: o.Member("status"), facts: tree{}}
+	r := &reader{facts: tree{}}
+	for key, value := range object.Members(o.Raw) {
+		switch key {
+		case "spec":
+			r.spec = value
+		case "status":
+			r.status = value
+		}
+	}
 	h := r.assess(o, hasStatus)
 	h.facts = r.facts
 	return h

@@ -18,7 +18,10 @@ const ancestor = "before-first-apply"
 // fields of [Lens.Once], the main manager all others. It drops the entry of before-first-apply, since fields that are not
 // applied any longer would stay because of it. Reassign returns nil if nothing is to be changed, or if the operator has not applied the child.
 func (l *Lens) Reassign(o *object.Object) []any {
-	managed := field(o.Member("metadata"), "managedFields")
+	return l.reassign(field(o.Member("metadata"), "managedFields"))
+}
+
+func (l *Lens) reassign(managed []byte) []any {
 	if l.Once == nil && !bytes.Contains(managed, []byte(OnceSuffix+`"`)) && !bytes.Contains(managed, []byte(ancestor)) {
 		return nil
 	}
