@@ -23,13 +23,21 @@ func measureChildren(ctx context.Context, l *environment, c *devcluster.Cluster,
 		return nil, err
 	}
 	kopf := program{env: []string{"KOPF_BENCH_CHILDREN=1"}}
-	var operator, bare []time.Duration
+	var operator, other, bare []time.Duration
 	for round := range turns {
 		cpu, err := l.childrenTurn(ctx, c, client, note("operator-%d", round), kopf)
 		if err != nil {
 			return nil, err
 		}
 		operator = append(operator, cpu)
+		if l.against != "" {
+			against := kopf
+			against.path = l.against
+			if cpu, err = l.childrenTurn(ctx, c, client, note("other-%d", round), against); err != nil {
+				return nil, err
+			}
+			other = append(other, cpu)
+		}
 		if cpu, err = l.childrenTurn(ctx, c, client, note("bare-%d", round), bareClient); err != nil {
 			return nil, err
 		}
@@ -38,7 +46,11 @@ func measureChildren(ctx context.Context, l *environment, c *devcluster.Cluster,
 	ratio := ratioRow("operator's CPU per object with four new children: a bare client's, for the same events and requests", operator, bare)
 	ratio.goal, ratio.met = "≤ 1.50 ×", median(ratios(operator, bare)) <= 1.5
 	rows, err := l.manyChildren(ctx, c, client, kopf)
-	return append([]row{ratio, perObjectRow("… the operator's", operator), perObjectRow("… the bare client's", bare)}, rows...), err
+	all := []row{ratio, perObjectRow("… the operator's", operator), perObjectRow("… the bare client's", bare)}
+	if other != nil {
+		all = append(all, perObjectRow("… the other operator's", other), ratioRow("the operator's CPU: the other operator's", operator, other))
+	}
+	return append(all, rows...), err
 }
 
 // childrenTurn returns the CPU time of a program for the children of [fewObjects].

@@ -36,9 +36,9 @@ func main() {
 
 func run() (err error) {
 	profile := flag.String("profile", "", "write profiles of the operator to this folder: for the figures creation, catchup, index, background and resume")
-	against := flag.String("against", "", "measure this operator, which is another build of bench/operator, in turns with the own one or at the same time: for the figures creation and sidebyside")
+	against := flag.String("against", "", "measure this operator, which is another build of bench/operator, in turns with the own one or at the same time: for the figures creation, children and sidebyside")
 	results := flag.String("results", "", "write the rows of each figure, with their samples, to a JSON file in this folder")
-	flag.IntVar(&turns, "turns", turns, "how many times the programs are measured in turns: for the figures creation and protocols")
+	flag.IntVar(&turns, "turns", turns, "how many times the programs are measured in turns: for the figures creation, children and protocols")
 	flag.Func("sizes", "the numbers of objects of the figure sizes, separated by commas (default 1000,10000,100000)", parseSizes)
 	flag.Usage = printUsage
 	flag.Parse()

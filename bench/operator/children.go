@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,8 +22,14 @@ func registerChildren(r *kopf.Registry, examples kopf.Selector) {
 	printState(func() {})
 }
 
+// printsBegin makes the handler also print the beginning of its calls.
+var printsBegin = os.Getenv(childrenVariable) == "begin"
+
 // keepChildren prints the call after the children were applied.
 func keepChildren(ctx context.Context, p *kopf.Pass[example]) error {
+	if printsBegin {
+		printCall("begun-" + p.Name)
+	}
 	objs := []metav1.Object{
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"field": p.Object.Spec.Field, "name": p.Name},
