@@ -57,6 +57,7 @@ func TestChildren_LostLabelLeavesTheScale(t *testing.T) {
 	k := keep(t, tree{"image": "v0"}, owning("apps/v1 deployments"), imageOf("Deployment", "apps/v1"))
 	d := edit(k, edited{version: "apps/v1", plural: "deployments"}, "Deployment")
 	d.request(http.MethodPatch, "/scale", "application/merge-patch+json", tree{"spec": tree{"replicas": 7}})
+	k.settle(k.parent) // the pass for the scaling must not restore the label
 	d.child.Unlabel("kopf.dev/owned-by")
 	o := d.child.WaitFor("it has the label", func(o *kopf.Object) bool {
 		return kopf.GetOr(o, "metadata.labels", tree{})["kopf.dev/owned-by"] != nil
