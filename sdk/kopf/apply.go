@@ -16,9 +16,10 @@ import (
 // must be the context of the handler, or derived from it.
 //
 // Names, namespaces, owner references and errors are as described at [Pass.Apply], but errors that would make a pass wait are
-// temporary. Apply takes back the fields that others have changed, except through the scale subresource. It never changes an
-// existing object that was not made for the handled object. The operator does not watch the children, and never deletes them.
-// When the handled object is deleted, the cluster's garbage collection deletes them. See [Children without OnReconcile].
+// temporary. After a refused permission or a failed request, the retry options of the handler apply, such as [RetryDelay].
+// Apply takes back the fields that others have changed, except through the scale subresource. It never changes an existing
+// object that was not made for the handled object. The operator does not watch the children, and never deletes them. When
+// the handled object is deleted, the cluster's garbage collection deletes them. See [Children without OnReconcile].
 //
 // [Children without OnReconcile]: https://github.com/kopf-dev/kopf/blob/main/docs/secondary-resources.md#without-onreconcile
 func Apply(ctx context.Context, objs ...metav1.Object) error {

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -128,6 +129,26 @@ func TestApply_RetriesMakeNoDuplicates(t *testing.T) {
 			}
 			c.are(t, "applied", "applied", "applied")
 		})
+	}
+}
+
+func TestApply_OptionsOfTheHandlerRuleTheRetries(t *testing.T) {
+	cluster := newCluster(t)
+	proxy := cluster.FaultProxy(kopftest.Faults{Rules: []kopftest.FaultRule{{
+		Match: kopftest.Requests(http.MethodPatch, "configmaps"), Fault: kopftest.Fault{Kind: kopftest.FaultStatus, Code: http.StatusForbidden}, Times: 2,
+	}}})
+	op := cluster.Run(appliedBy(func(ctx context.Context, c *change) error {
+		err := applyMap(ctx, c)
+		if err != nil && !apierrors.IsForbidden(err) {
+			t.Errorf("the error is %v", err)
+		}
+		return err
+	}, appliesMaps(), kopf.RetryDelay(10*time.Millisecond)), proxy.Connect, settings(func(s *kopf.Settings) {
+		s.Networking.ErrorBackoffs = slices.Values([]time.Duration{}) // the client repeats nothing
+	}))
+	op.WaitHandled(cluster.Create(example("x")))
+	if n := op.CountLog("try again in 0.01 seconds: apply ConfigMap x: "); n < 2 {
+		t.Errorf("the log has %d retries", n)
 	}
 }
 

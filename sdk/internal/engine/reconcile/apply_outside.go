@@ -28,11 +28,27 @@ func Apply(ctx context.Context, objs []any) error {
 		subject: &observe.Subject{Logger: work.Deps.ObjectLogger(work.Served.Resource, work.Object)},
 	}
 	err := p.Apply(ctx, objs)
-	if wait, waits := errors.AsType[handlers.Waiting](err); waits && handlers.ErrorKindOf(err) == handlers.KindWaiting {
-		return handlers.AsTemporary(err, wait.KopfWait()) // no change of a child calls the handler again
+	switch handlers.ErrorKindOf(err) {
+	case handlers.KindWaiting:
+		if wait, ok := errors.AsType[handlers.Waiting](err); ok {
+			return handlers.AsTemporary(err, wait.KopfWait()) // no change of a child calls the handler again
+		}
+	case handlers.KindTemporary:
+		temporary, _ := errors.AsType[handlers.Temporary](err)
+		if _, given := temporary.KopfDelay(); !given {
+			return &ordinary{err}
+		}
 	}
 	return err
 }
+
+// ordinary is an error that is neither temporary nor permanent, whatever it wraps: the retry options of the handler apply.
+// It has no Unwrap, but [errors.Is] and [errors.As] find the wrapped errors.
+type ordinary struct{ err error }
+
+func (o *ordinary) Error() string        { return o.err.Error() }
+func (o *ordinary) Is(target error) bool { return errors.Is(o.err, target) }
+func (o *ordinary) As(target any) bool   { return errors.As(o.err, target) }
 
 // declare sets the kinds that handlers may apply outside of passes. One handler declares a kind for all handlers of the resource,
 // because sub-handlers cannot declare any.
