@@ -88,6 +88,7 @@ var cases = []exampleCase{
 	{folder: "18-web-app", unused: []string{eventsRule, "webapps.kopf.dev/finalizers"}},
 	// The API server checks the verb bind by itself, as a part of other requests.
 	{folder: "19-tenants", unused: []string{eventsRule, "tenants.kopf.dev/finalizers", "clusterroles.rbac.authorization.k8s.io"}},
+	{folder: "20-database", unused: []string{eventsRule, "databases.kopf.dev/finalizers"}},
 	{folder: "99-all-at-once"},
 	{folder: "ephemeral-volume-claims", unused: []string{eventsRule, "ephemeralvolumeclaims.kopf.dev/finalizers"}},
 }
