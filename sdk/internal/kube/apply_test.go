@@ -154,10 +154,12 @@ func TestIsOtherUID_OnlyOfIdentity(t *testing.T) {
 
 func TestDelete_SendsPreconditionsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, s := clientFor(t, ClientOptions{}, respond(503, ""), refusal(404, "", ""))
-		err := client.Delete(t.Context(), examples, "ns", "n", DeleteOptions{UID: "u", ResourceVersion: "5"})
-		if Classify(err) != NotFound || len(s.requests) != 2 {
-			t.Errorf("%d requests, %v", len(s.requests), err)
+		for name, lost := range map[string]answer{"unavailable": respond(503, ""), "no JSON": respond(200, "<html>")} {
+			client, s := clientFor(t, ClientOptions{}, lost, refusal(404, "", ""))
+			err := client.Delete(t.Context(), examples, "ns", "n", DeleteOptions{UID: "u", ResourceVersion: "5"})
+			if Classify(err) != NotFound || len(s.requests) != 2 {
+				t.Errorf("%s: %d requests, %v", name, len(s.requests), err)
+			}
 		}
 		for p, want := range map[DeleteOptions]string{
 			{}:                     ``,

@@ -46,6 +46,8 @@ func (c *Client) Delete(ctx context.Context, res *resources.Resource, namespace,
 		return fmt.Errorf("DELETE %s: %w", res, err)
 	}
 	r.ContentType = "application/json"
-	_, err = c.Do(ctx, r)
-	return err
+	return c.fetch(ctx, r, func(body []byte, _ http.Header) error {
+		var answer metav1.TypeMeta // the object, or a status
+		return json.Unmarshal(body, &answer)
+	})
 }
