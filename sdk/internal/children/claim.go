@@ -70,24 +70,6 @@ func Authored(o *object.Object, lens Lens, parent string) bool {
 	return true
 }
 
-// FirstApplied reports whether no manager has changed the object before the operator did.
-func FirstApplied(o *object.Object, lens Lens) bool {
-	entries, err := ParseEntries(lens.ManagedFields(o, false))
-	if err != nil {
-		return false
-	}
-	own := ownOf(entries, lens.Manager)
-	if own == nil {
-		return false
-	}
-	for i := range entries {
-		if e := &entries[i]; e != own && e.Time.Before(own.Time) {
-			return false
-		}
-	}
-	return true
-}
-
 // OwnerOf returns the UID of the parent, as the object's label has it.
 func (l *Lens) OwnerOf(o *object.Object) string { return Label(o, l.OwnerLabel) }
 

@@ -73,20 +73,3 @@ func TestAuthored_NeedsOwnershipOfTheLabel(t *testing.T) {
 		}
 	}
 }
-
-func TestFirstApplied_OthersCameLater(t *testing.T) {
-	for name, c := range map[string]struct {
-		entries string
-		want    bool
-	}{
-		"alone":            {ownEntry, true},
-		"others later":     {ownEntry + "," + fmt.Sprintf(otherEntry, 6), true},
-		"at the same time": {ownEntry + "," + fmt.Sprintf(otherEntry, 5), true},
-		"others before":    {fmt.Sprintf(otherEntry, 4) + "," + ownEntry, false},
-		"without us":       {fmt.Sprintf(otherEntry, 4), false},
-	} {
-		if got := FirstApplied(claimed(t, `,"managedFields":[`+c.entries+`]`), claimLens); got != c.want {
-			t.Errorf("%s: got %t", name, got)
-		}
-	}
-}

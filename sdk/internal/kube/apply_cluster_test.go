@@ -40,7 +40,7 @@ func newApplier(t *testing.T) *applier {
 }
 
 // as applies an object as a manager.
-func (a *applier) as(manager string, res *resources.Resource, meta, fields tree, force bool) (kube.ApplyAnswer, error) {
+func (a *applier) as(manager string, res *resources.Resource, meta, fields tree, force bool) (*object.Object, error) {
 	a.t.Helper()
 	fields["apiVersion"], fields["kind"], fields["metadata"] = res.APIVersion(), res.Kind, meta
 	body, err := json.Marshal(fields)
@@ -59,7 +59,7 @@ func (a *applier) must(res *resources.Resource, meta, fields tree) *object.Objec
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return got.Object
+	return got
 }
 
 // managers are the field managers of an object.
@@ -79,11 +79,11 @@ func managers(t *testing.T, o *object.Object) (names []string) {
 func TestApply_CreatesUpdatesAndConflicts(t *testing.T) {
 	a := newApplier(t)
 	created, err := a.as(ours, configMaps, tree{"name": "a"}, tree{"data": tree{"x": "1", "y": "1"}}, false)
-	if err != nil || !created.Created || created.Repeated || !slices.Equal(managers(t, created.Object), []string{ours}) {
+	if err != nil || !slices.Equal(managers(t, created), []string{ours}) {
 		t.Fatalf("%+v, %v", created, err)
 	}
 	updated, err := a.as(ours, configMaps, tree{"name": "a"}, tree{"data": tree{"x": "2", "y": "1"}}, false)
-	if err != nil || updated.Created || updated.Object.UID != created.Object.UID || updated.Object.ResourceVersion == created.Object.ResourceVersion {
+	if err != nil || updated.UID != created.UID || updated.ResourceVersion == created.ResourceVersion {
 		t.Fatalf("%+v, %v", updated, err)
 	}
 	_, err = a.as("other", configMaps, tree{"name": "a"}, tree{"data": tree{"x": "3", "y": "1"}}, false)
@@ -91,7 +91,7 @@ func TestApply_CreatesUpdatesAndConflicts(t *testing.T) {
 		t.Errorf("%v: %v", kube.Conflicts(err), err)
 	}
 	forced, err := a.as("other", configMaps, tree{"name": "a"}, tree{"data": tree{"x": "3", "y": "1"}}, true)
-	if err != nil || forced.Created || !slices.Equal(managers(t, forced.Object), []string{ours, "other"}) {
+	if err != nil || !slices.Equal(managers(t, forced), []string{ours, "other"}) {
 		t.Errorf("%+v, %v", forced, err)
 	}
 	// An update has a time in the message of the conflict.

@@ -30,7 +30,6 @@ type Request struct {
 	anyAnswer         bool                   // retry only if the server does not respond
 	keepManagedFields bool                   // keep metadata.managedFields of the object in the response
 	mayBeAbsent       bool                   // a 404 is usual, and its text is of no interest
-	status            int                    // HTTP status of the last successful response
 }
 
 // Do sends a request with the retries of the client's options, and returns the body of

@@ -129,7 +129,6 @@ func (c *Client) object(ctx context.Context, r *Request) (found *object.Object, 
 			return err
 		}
 		found, err = parseAnswer(r, body.Bytes())
-		r.status = resp.StatusCode
 		return err
 	}
 	first := true

@@ -72,7 +72,9 @@ func (f form) try(s *server, changed string, c change, w way) {
 	_, target := form{collection: changed, object: f.object}.paths(s.cluster.Namespace)
 	defer s.must(http.MethodDelete, path, updating, tree{"propagationPolicy": "Background", "gracePeriodSeconds": 0})
 	watch := s.watch(collection, text(f.object, "metadata", "name")) // before controllers make another version
-	created := s.apply(path, clone(f.object))
+	object := clone(f.object)
+	object["metadata"].(tree)["resourceVersion"] = noVersion
+	created := s.apply(path, object)
 	if created.code != http.StatusCreated {
 		s.t.Fatalf("apply: %d %v", created.code, created.body)
 	}

@@ -51,6 +51,26 @@ func TestPrecondition_UIDOfDeletedObjectIsRefused(t *testing.T) {
 	}
 }
 
+// noVersion is a resourceVersion that no object has.
+const noVersion = "1"
+
+// Each form is created in this way, too: see [form.try].
+func TestPrecondition_VersionOfNoObjectOnlyCreates(t *testing.T) {
+	a := settings(t)
+	object := clone(a.object)
+	object["metadata"].(tree)["resourceVersion"] = noVersion
+	for _, force := range []string{"false", "true"} {
+		got := a.apply(a.path, object, "force", force)
+		if got.code != http.StatusConflict || got.causes() != nil {
+			t.Errorf("force=%s: %d %v", force, got.code, got.body)
+		}
+	}
+	a.must(http.MethodDelete, a.path, updating, nil)
+	if got := a.apply(a.path, object); got.code != http.StatusCreated {
+		t.Errorf("after the deletion: %d %v", got.code, got.body)
+	}
+}
+
 func TestPrecondition_OldVersionIsRefused(t *testing.T) {
 	a := settings(t)
 	object := a.withUID(a.uid())

@@ -96,28 +96,22 @@ func (d *desired) childOf(o *object.Object) (*child, error) {
 	return &child{Digest: digest, kind: d.kind, managed: d.to.lens.ManagedFields(o, false), verify: true}, nil
 }
 
-// create applies a child that does not exist. If another client was faster, the operator gives up the fields that it has applied.
+// noVersion is a resourceVersion that no object has. An apply with it creates the object, and conflicts if the object exists.
+const noVersion = "1"
+
+// create applies a child that does not exist. If another client was faster, nothing is changed, and the next pass judges the object.
 func (p *Pass) create(ctx context.Context, d *desired) error {
 	if err := p.pace(); err != nil {
 		return err
 	}
-	answer, err := p.send(ctx, d, d.created, "", "", false)
+	created, err := p.send(ctx, d, d.created, "", noVersion, false)
+	if kube.Classify(err) == kube.Conflict {
+		return handlers.AsWaiting(fmt.Errorf("%s was created at the same time", d), time.Second)
+	}
 	if err != nil {
 		return failed("apply", d, err)
 	}
-	if answer.Created || answer.Repeated && children.FirstApplied(answer.Object, d.to.lens) {
-		return p.accept(ctx, d, nil, answer, nil, false)
-	}
-	nothing := map[string]any{
-		"apiVersion": d.tree["apiVersion"], "kind": d.tree["kind"], "metadata": map[string]any{"name": d.name.name},
-	}
-	if d.name.namespace != "" {
-		nothing = object.With(nothing, object.Path{"metadata", "namespace"}, d.name.namespace)
-	}
-	if _, err := p.send(ctx, d, nothing, answer.Object.UID, "", false); err != nil {
-		return failed("apply", d, err)
-	}
-	return handlers.AsTemporary(fmt.Errorf("apply %s: another client has created it at the same time", d), time.Second)
+	return p.accept(ctx, d, nil, created, nil, false)
 }
 
 // replace deletes a child whose change the API server refuses as invalid, so that the next pass creates the child anew. It first

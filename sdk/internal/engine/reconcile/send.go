@@ -109,10 +109,10 @@ func (p *Pass) reportLeft(d *desired, conflicts []kube.FieldConflict) {
 // scale is the subresource of autoscalers.
 const scale = "scale"
 
-// send applies a tree. Without a uid, it creates the child.
-func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, version string, force bool) (kube.ApplyAnswer, error) {
+// send applies a tree, and returns the applied child.
+func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, version string, force bool) (*object.Object, error) {
 	if err := p.mayAct(); err != nil {
-		return kube.ApplyAnswer{}, err
+		return nil, err
 	}
 	sent := tree
 	if uid != "" {
@@ -123,7 +123,7 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 	}
 	body, err := object.AppendJSON(make([]byte, 0, 1024), sent, nil) // most children fit in
 	if err != nil {
-		return kube.ApplyAnswer{}, fmt.Errorf("apply %s: %w", d, err)
+		return nil, fmt.Errorf("apply %s: %w", d, err)
 	}
 	return p.family.reconciler.deps.Client.Apply(ctx, d.to.resource, kube.ApplyRequest{
 		Namespace: d.name.namespace, Name: d.name.name, Manager: p.family.manager, Force: force, Body: body,
@@ -131,16 +131,16 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 }
 
 // accept stores the answer to an apply, reports the fields that were taken back, and reassigns the fields.
-func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer kube.ApplyAnswer, drift []children.Drift, forced bool) error {
+func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.Object, drift []children.Drift, forced bool) error {
 	before := ""
 	if c != nil {
 		before = c.ResourceVersion
 	}
-	if !p.store(d, answer.Object, true) {
+	if !p.store(d, answer, true) {
 		return nil
 	}
 	switch {
-	case c == nil || before == answer.Object.ResourceVersion:
+	case c == nil || before == answer.ResourceVersion:
 		drift = nil
 	case c.Applied != d.hash: // a field without a manager is new rather than removed
 		drift = slices.DeleteFunc(slices.Clone(drift), func(one children.Drift) bool { return one.Manager == "" })
@@ -152,7 +152,7 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer kube.App
 	if forced && len(drift) > 0 {
 		p.countFight(d, drift)
 	}
-	_, err := p.reassign(ctx, d, answer.Object, true)
+	_, err := p.reassign(ctx, d, answer, true)
 	return err
 }
 
