@@ -37,7 +37,7 @@ func (op *Operator) WaitFailed(o *Object) inspect.Object {
 		switch {
 		case state.State == inspect.StateSettled, state.State == inspect.StateIgnored:
 			return hopeless, "it is " + string(state.State)
-		case state.State == inspect.StateFailed && state.Cause != nil && !state.Cause.Done.IsZero():
+		case state.State == inspect.StateFailed && (state.Cause == nil || !state.Cause.Done.IsZero()): // reconcile handlers have no cause
 			return come, ""
 		default:
 			return tooLate(state, until) // other handlers may continue
