@@ -59,6 +59,18 @@ func keepIn(cluster *kopftest.Cluster, spec tree, kinds []kopf.Own, objects func
 // run starts the operator.
 func (k *keeper) run(kinds []kopf.Own, objects func(p *kopf.Pass[kopf.Object]) []tree, configure ...func(*kopf.Operator)) {
 	k.t.Helper()
+	k.reconcile(kinds, func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
+		var all []metav1.Object
+		for _, o := range objects(p) {
+			all = append(all, &unstructured.Unstructured{Object: o})
+		}
+		return p.Apply(ctx, all...)
+	}, configure...)
+}
+
+// reconcile starts an operator with a handler of its own.
+func (k *keeper) reconcile(kinds []kopf.Own, handler func(context.Context, *kopf.Pass[kopf.Object]) error, configure ...func(*kopf.Operator)) {
+	k.t.Helper()
 	k.Operator = k.Run(func(r *kopf.Registry) {
 		options := make([]kopf.ReconcileOption, len(kinds))
 		for i := range kinds { // a test may change the kinds before it starts the operator again
@@ -66,11 +78,7 @@ func (k *keeper) run(kinds []kopf.Own, objects func(p *kopf.Pass[kopf.Object]) [
 		}
 		kopf.OnReconcile(r, k.own.selector(), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
 			k.note(p)
-			var all []metav1.Object
-			for _, o := range objects(p) {
-				all = append(all, &unstructured.Unstructured{Object: o})
-			}
-			return p.Apply(ctx, all...)
+			return handler(ctx, p)
 		}, options...)
 	}, append(configure, transport(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -92,7 +100,7 @@ func (k *keeper) note(p *kopf.Pass[kopf.Object]) {
 
 func (k *keeper) count(req *http.Request) {
 	parts := strings.Split(req.URL.Path, "/")
-	if slices.Contains(parts, k.own.plural) || slices.Contains(parts, "events") {
+	if slices.Contains(parts, k.own.plural) || slices.Contains(parts, "events") || strings.HasPrefix(parts[len(parts)-1], "replicas-") {
 		return
 	}
 	request := req.Method + " " + strings.Join(parts[max(0, len(parts)-2):], "/") + " " + req.URL.RawQuery

@@ -34,6 +34,12 @@ type shardCalls struct {
 	killed map[string]time.Time
 }
 
+func (c *shardCalls) add(one shardCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, one)
+}
+
 func (c *shardCalls) kill(replica string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,9 +119,7 @@ func (c *shardCalls) register(replica string, takes time.Duration) func(*kopf.Re
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.all = append(c.all, one)
+			c.add(one)
 			return nil
 		}
 		kopf.OnCreate(r, plains, note, kopf.ID("c"))
@@ -161,6 +165,12 @@ func changeID(uid string, n int) string { return fmt.Sprint(uid, " ", n) }
 // follow calls a function for each version of the objects of a resource.
 func follow(t *testing.T, cluster *kopftest.Cluster, res *resources.Resource, seen func(o tree)) {
 	t.Helper()
+	followEvents(t, cluster, res, func(_ bool, o tree) { seen(o) })
+}
+
+// followEvents calls a function for each version and each deletion of the objects of a resource.
+func followEvents(t testing.TB, cluster *kopftest.Cluster, res *resources.Resource, seen func(deleted bool, o tree)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	client := testcluster.Client(t, kube.ClientOptions{})
@@ -173,7 +183,7 @@ func follow(t *testing.T, cluster *kopftest.Cluster, res *resources.Resource, se
 				t.Error(err)
 				return
 			}
-			seen(o)
+			seen(e.Type == watch.Deleted, o)
 		}})
 	}()
 }
