@@ -21,6 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	kopftest.RunAs("replica", replica)
+	kopftest.RunAs("keeper", keeper)
 	testmain.Run(m, testcluster.Exit)
 }
 

@@ -29,6 +29,11 @@ func replica(o *kopf.Operator, args []string) {
 		tick.Patch.Set("data.at", at)
 		return nil
 	}, kopf.ID("tick"), kopf.Interval(50*time.Millisecond), kopf.Labels{"mine": "yes"})
+	scale(o, kind, identity)
+}
+
+// scale makes an operator one of the replicas in its namespace.
+func scale(o *kopf.Operator, kind, identity string) {
 	o.Settings.Scaling = kopf.ScalingSettings{
 		LeaseName: "replicas", LeaseNamespace: o.Namespaces[0], Identity: identity,
 		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 300 * time.Millisecond,
