@@ -73,6 +73,7 @@ const (
 	LogChildStuck      LogName = "child.stuck"
 	LogChildKept       LogName = "child.kept"
 	LogChildUndeclared LogName = "child.undeclared"
+	LogChildUnstable   LogName = "child.unstable"
 	LogDriftReverted   LogName = "drift.reverted"
 	LogDriftLeft       LogName = "drift.left"
 	LogDriftFight      LogName = "drift.fight"

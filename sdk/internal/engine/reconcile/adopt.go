@@ -70,7 +70,7 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	if err != nil {
 		return failed("apply", d, err)
 	}
-	return p.accept(ctx, d, nil, answer, nil, false)
+	return p.accept(ctx, d, nil, answer, nil)
 }
 
 // verify applies a child that was read, and that the operator has applied before.
@@ -111,7 +111,7 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 	if err != nil {
 		return failed("apply", d, err)
 	}
-	return p.accept(ctx, d, nil, created, nil, false)
+	return p.accept(ctx, d, nil, created, nil)
 }
 
 // replace deletes a child whose change the API server refuses as invalid, so that the next pass creates the child anew. It first

@@ -310,11 +310,23 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	if ownership == children.Covered {
 		return nil
 	}
-	if wait := c.fight.wait(f.reconciler.deps.Now()); wait > 0 {
+	now := f.reconciler.deps.Now()
+	if wait := c.fight.wait(now); wait > 0 {
 		return handlers.AsWaiting(fmt.Errorf("%s: others change the same fields again and again (%s); the next attempt follows in %s",
 			d, c.fight.about, wait.Round(time.Second)), wait)
 	}
-	return p.update(ctx, d, c, drift, ownership, certain)
+	another := c.Applied != d.hash
+	if another && c.unstable != nil && !p.Fresh() {
+		if wait := c.unstable.repeats.wait(now); wait > 0 {
+			return handlers.AsWaiting(fmt.Errorf("%s: the handler wants another text again and again (%s); the next attempt follows in %s",
+				d, c.unstable.repeats.about, wait.Round(time.Second)), wait)
+		}
+	}
+	err := p.update(ctx, d, c, drift, ownership, certain)
+	if err == nil && another {
+		p.noteText(d)
+	}
+	return err
 }
 
 // known returns a child as the operator knows it; nil if it does not.

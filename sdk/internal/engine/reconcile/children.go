@@ -87,7 +87,8 @@ func (f *family) observe(k *kind, event watch.Event, initial bool) {
 func (f *family) store(k *kind, name childName, d children.Digest, o *object.Object, initial bool) *child {
 	c := &child{Digest: d, kind: k}
 	if before := k.children[name]; before != nil && before.UID == d.UID {
-		c.verified, c.verify, c.fight, c.pruned = before.verified, before.verify, before.fight, before.pruned
+		c.verified, c.verify, c.pruned = before.verified, before.verify, before.pruned
+		c.fight, c.unstable = before.fight, before.unstable
 		delete(f.parentOf(before.Owner()).children, before)
 	}
 	if d.Entry != c.verified || d.Entry == 0 {

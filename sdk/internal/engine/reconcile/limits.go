@@ -3,11 +3,13 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -35,50 +37,119 @@ func (p *Pass) pace() error {
 	return handlers.AsWaiting(errPaced, delay)
 }
 
-// A fight is the repeated revert of the same field.
+// Writes of a child that others or the handler itself make void again and again are delayed.
 const (
-	fightCount  = 5
-	fightWithin = time.Minute
-	fightFirst  = time.Second
-	fightMost   = 5 * time.Minute
+	fightCount    = 5 // reverts of a drift
+	unstableCount = 3 // other texts for the same state
+	repeatsWithin = time.Minute
+	firstDelay    = time.Second
+	longestDelay  = 5 * time.Minute
 )
 
-// fight counts the reverts of a child.
-type fight struct {
-	reverts []time.Time   // times of the last reverts
-	until   time.Time     // time before which the child is not applied
-	delay   time.Duration // zero if there is no fight
-	about   string        // field and manager
+// repeats counts the repeated writes of a child for one reason.
+type repeats struct {
+	last  []time.Time   // times of the last writes
+	until time.Time     // time before which the child is not applied
+	delay time.Duration // zero while there are few
+	about string        // field, with the manager if others have changed it
 }
 
 // wait returns how long the operator must not apply the child.
-func (f *fight) wait(now time.Time) time.Duration { return max(0, f.until.Sub(now)) }
+func (r *repeats) wait(now time.Time) time.Duration { return max(0, r.until.Sub(now)) }
 
-// note counts a revert. It reports whether it begins a fight.
-func (f *fight) note(now time.Time, about string) (begins bool) {
-	f.reverts = slices.DeleteFunc(append(slices.Clone(f.reverts), now), func(t time.Time) bool { return now.Sub(t) > max(fightWithin, fightCount*f.delay) })
-	f.about = about
-	if len(f.reverts) < fightCount {
-		f.delay = 0
+// note counts a write. It reports whether the delays begin, because there were many writes.
+func (r *repeats) note(now time.Time, about string, many int) (begins bool) {
+	within := max(repeatsWithin, time.Duration(many)*r.delay)
+	r.last = slices.DeleteFunc(append(slices.Clone(r.last), now), func(t time.Time) bool { return now.Sub(t) > within })
+	r.about = about
+	if len(r.last) < many {
+		r.delay = 0
 		return false
 	}
-	begins = f.delay == 0
-	f.delay = min(max(2*f.delay, fightFirst), fightMost)
-	f.until = now.Add(f.delay)
+	begins = r.delay == 0
+	r.delay = min(max(2*r.delay, firstDelay), longestDelay)
+	r.until = now.Add(r.delay)
 	return begins
 }
 
-// countFight counts a revert against another manager, and warns once of a fight.
+// countFight counts a revert, and warns once of a fight.
 func (p *Pass) countFight(d *desired, drift []children.Drift) {
 	f := p.family
 	f.mu.Lock()
 	c := d.kind.children[d.name]
-	begins := c != nil && c.fight.note(f.reconciler.deps.Now(), drift[0].String())
+	begins := c != nil && c.fight.note(f.reconciler.deps.Now(), drift[0].String(), fightCount)
 	f.mu.Unlock()
 	if begins {
 		p.subject.Logger.Warn(fmt.Sprintf("Another manager changes a field of %s again and again: %s. Remove the field from one of the two, or set kopf.Own.Drift",
 			d, drift[0]), observe.EventKey, observe.LogDriftFight, "child", d.String(), "field", drift[0].Path, "manager", drift[0].Manager)
 	}
+}
+
+// unstable has the texts that a handler wants for a child whose parent stays the same.
+type unstable struct {
+	texts   map[uint64]uint64 // hashes of the texts, by [Pass.sight]
+	newest  map[string]any    // newest text that differs without a reason; nil if there was none
+	repeats repeats
+}
+
+// maxTexts limits the memory of a child whose text follows the state of the other children.
+const maxTexts = 32
+
+// noteText compares the sent text of a child with earlier texts. If nothing has changed that the handler sees, the text must be the
+// same: with a time or a random value in the text, each change of the child's status makes another pass write. A handler that
+// uses Recheck may want another text in each pass.
+func (p *Pass) noteText(d *desired) {
+	f := p.family
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := d.kind.children[d.name]
+	byChild := slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Child != nil })
+	switch {
+	case c == nil:
+		return
+	case p.Fresh():
+		c.unstable = nil
+		return
+	case !byChild && (c.unstable == nil || c.unstable.repeats.delay == 0):
+		return
+	case c.unstable == nil || len(c.unstable.texts) == maxTexts:
+		c.unstable = &unstable{texts: map[uint64]uint64{}}
+	}
+	u := c.unstable
+	before, again := u.texts[p.sight]
+	u.texts[p.sight] = d.hash
+	if !again || before == d.hash {
+		return
+	}
+	field := differing(u.newest, d.tree, d.to.lens.AppliedAnnotation)
+	u.newest = d.tree
+	if u.repeats.note(f.reconciler.deps.Now(), field, unstableCount) {
+		p.subject.Logger.Warn(fmt.Sprintf("The handler wants another text for %s again and again, although nothing has changed: %s. "+
+			"Remove times and random values from it", d, field), observe.EventKey, observe.LogChildUnstable, "child", d.String(), "field", field)
+	}
+}
+
+// differing returns the path of the first field in which two texts differ, apart from their hashes.
+func differing(before, after map[string]any, hash string) string {
+	for _, one := range object.ComputeDiff(before, after) {
+		if one.Path[len(one.Path)-1] != hash {
+			return one.Path.String()
+		}
+	}
+	return ""
+}
+
+// hashSight returns a hash of all that the handler sees: the state of the parent and of its children. The lock must be held.
+func (p *parent) hashSight() uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, p.essence, " ", string(p.object.Member("status")))
+	sum := h.Sum64()
+	for c := range p.children { // in any order
+		h.Reset()
+		fmt.Fprintf(h, "%d %q %q %s %q %q", c.kind.order, c.Namespace(), c.Name, c.State, c.Message(), c.Observed())
+		sum += h.Sum64()
+	}
+	return sum
 }
 
 // The brake limits the pruning of parents that have not changed since the start: a bad release must not delete everything.

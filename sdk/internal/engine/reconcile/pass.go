@@ -23,6 +23,7 @@ type Pass struct {
 	owner   *object.Object
 	subject *observe.Subject
 	wakes   []Wake
+	sight   uint64 // hash of all that the handler sees at the beginning; 0 after a start
 
 	applied map[*kind]map[childName]bool // children that the pass has applied; nil before the first call of Apply
 	refused bool                         // a call of Apply has failed, so that the pass is incomplete even if the handler returns nil
@@ -59,6 +60,9 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	}
 	p.disarm()
 	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes}
+	if slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind != WakeStart }) {
+		p.pass.sight = p.hashSight()
+	}
 	p.wakes = nil
 	return p.pass
 }

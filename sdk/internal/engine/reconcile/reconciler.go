@@ -83,10 +83,11 @@ type child struct {
 	managed []byte // text of its managedFields while the entry is not verified
 	partial bool   // managed has the operator's own entry only
 
-	verified uint64 // value of Entry when the entry last covered all applied fields; 0 if unknown
-	verify   bool   // apply the child again: another client has changed it, maybe without a record in managedFields
-	fight    fight
-	pruned   bool // the operator has deleted it
+	verified uint64    // value of Entry when the entry last covered all applied fields; 0 if unknown
+	verify   bool      // apply the child again: another client has changed it, maybe without a record in managedFields
+	fight    repeats   // reverts of changes by others
+	unstable *unstable // nil if the parent explains the newest text
+	pruned   bool      // the operator has deleted it
 }
 
 func (c *child) name() childName { return childName{c.Namespace(), c.Name} }

@@ -34,7 +34,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 		conflicts := kube.Conflicts(err)
 		switch {
 		case err == nil:
-			return p.accept(ctx, d, c, answer, drift, force)
+			return p.accept(ctx, d, c, answer, drift)
 		case len(conflicts) > 0:
 			for _, c := range conflicts {
 				if c.Manager == p.family.manager+children.OnceSuffix {
@@ -131,7 +131,7 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 }
 
 // accept stores the answer to an apply, reports the fields that were taken back, and reassigns the fields.
-func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.Object, drift []children.Drift, forced bool) error {
+func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.Object, drift []children.Drift) error {
 	before := ""
 	if c != nil {
 		before = c.ResourceVersion
@@ -149,7 +149,7 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.
 		p.subject.Logger.Info(fmt.Sprintf("Took a field of %s back: %s", d, one), observe.EventKey, observe.LogDriftReverted,
 			"child", d.String(), "field", one.Path, "manager", one.Manager)
 	}
-	if forced && len(drift) > 0 {
+	if len(drift) > 0 {
 		p.countFight(d, drift)
 	}
 	_, err := p.reassign(ctx, d, answer, true)
