@@ -68,7 +68,7 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read", d), time.Second)
 	}
 	if err != nil {
-		return failed("apply", d, err)
+		return p.failed("apply", d, err)
 	}
 	return p.accept(ctx, d, nil, answer, nil)
 }
@@ -109,7 +109,7 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 		return handlers.AsWaiting(fmt.Errorf("%s was created at the same time", d), time.Second)
 	}
 	if err != nil {
-		return failed("apply", d, err)
+		return p.failed("apply", d, err)
 	}
 	return p.accept(ctx, d, nil, created, nil)
 }
@@ -117,7 +117,7 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 // replace deletes a child whose change the API server refuses as invalid, so that the next pass creates the child anew. It first
 // makes sure that the API server would accept the child as a new object.
 func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
-	final := failed("apply", d, refusal)
+	final := p.failed("apply", d, refusal)
 	switch {
 	case d.kind.owned.Recreate == "" && immutable(refusal):
 		return handlers.AsPermanent(fmt.Errorf("%w; delete the child, or set kopf.Own.Recreate", final))
@@ -135,7 +135,7 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	case kube.IsInvalidObject(err):
 		return final
 	case kube.Classify(err) != kube.Conflict:
-		return failed("apply", d, err)
+		return p.failed("apply", d, err)
 	}
 	o, err := p.read(ctx, d)
 	switch {
@@ -155,7 +155,7 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	case class == kube.Conflict, class == kube.NotFound:
 		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read", d), time.Second)
 	case err != nil:
-		return failed("apply", d, err)
+		return p.failed("apply", d, err)
 	}
 	p.subject.Logger.Info(fmt.Sprintf("Deleted %s to create it anew: %v", d, refusal), observe.EventKey, observe.LogChildRecreated, "child", d.String())
 	return handlers.AsWaiting(fmt.Errorf("%s is being deleted, to be created anew", d), absence)

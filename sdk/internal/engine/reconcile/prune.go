@@ -146,7 +146,7 @@ func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
 			p.lose(d)
 			return pruneNothing, nil
 		case err != nil:
-			return pruneNothing, failed(p.deleteVerb(), d, err)
+			return pruneNothing, p.failed(p.deleteVerb(), d, err)
 		}
 		p.markPruned(d, o.UID)
 		return pruneGoing, nil

@@ -73,7 +73,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 		case kube.IsInvalidObject(err):
 			return p.replace(ctx, d, err)
 		default:
-			return failed("apply", d, err)
+			return p.failed("apply", d, err)
 		}
 	}
 	return handlers.AsTemporary(fmt.Errorf("apply %s: it changes faster than it can be applied", d), time.Second)
@@ -197,7 +197,7 @@ func (p *Pass) read(ctx context.Context, d *desired) (*object.Object, error) {
 	case kube.Classify(err) == kube.NotFound:
 		return nil, nil
 	case err != nil:
-		return nil, failed("apply", d, err)
+		return nil, p.failed("apply", d, err)
 	}
 	return o, nil
 }
@@ -215,8 +215,9 @@ func (p *Pass) named(d *desired, tree map[string]any, newest *object.Object, dri
 	return found
 }
 
-// failed returns the error of a request about a child with its consequence. The verb is "apply", "prune" or "delete".
-func failed(verb string, d *desired, err error) error {
+// failed returns the error of a request about a child with its consequence. The verb is "apply", "prune" or "delete". In a pass, errors
+// that may end by themselves are retried after the handler's backoff, in each errors mode.
+func (p *Pass) failed(verb string, d *desired, err error) error {
 	switch {
 	case errors.Is(err, core.ErrStopping), core.IsFenced(err), handlers.ErrorKindOf(err) == handlers.KindWaiting:
 		return err
@@ -228,7 +229,15 @@ func failed(verb string, d *desired, err error) error {
 	case kube.Rejected, kube.Invalid:
 		return handlers.AsPermanent(wrapped)
 	}
-	return handlers.AsTemporary(wrapped, 0)
+	h := p.family.handler
+	if h == nil {
+		return handlers.AsTemporary(wrapped, 0)
+	}
+	backoff := p.family.reconciler.deps.Settings.DefaultBackoff
+	if h.Backoff != nil {
+		backoff = *h.Backoff
+	}
+	return handlers.AsTemporary(wrapped, max(backoff, time.Millisecond))
 }
 
 // clearEntries clears managedFields, because the API server does not know the version of an entry any longer: it then applies
@@ -260,7 +269,7 @@ func (p *Pass) reassign(ctx context.Context, d *desired, o *object.Object, verif
 			return answer, nil
 		}
 		if kube.Classify(err) != kube.Conflict {
-			return nil, failed("apply", d, err)
+			return nil, p.failed("apply", d, err)
 		}
 		if o, err = p.read(ctx, d); err != nil || o == nil || o.UID != uid {
 			return nil, err
