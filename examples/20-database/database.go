@@ -33,7 +33,7 @@ func Register(r *kopf.Registry) {
 
 // reconcile takes the steps in their order. When the children of a step are ready, another pass continues with the next step.
 func (o *operator) reconcile(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
-	vars := manifest.Vars{"password": rand.Text()} // of all passwords, the first one counts
+	vars := manifest.Vars{"password": rand.Text()} // Own.Once applies only the password of the first pass
 	for _, step := range o.steps {
 		objs, err := step.Render(p.Body, vars)
 		if err != nil {

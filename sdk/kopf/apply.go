@@ -8,12 +8,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 )
 
-// Apply makes objects the children of the handled object, in handlers other than [OnReconcile]. It creates and updates them in
-// this order, with server-side apply. The objects are pointers to API structs, or unstructured. A repeated call changes nothing,
-// so a retry makes no duplicates.
+// Apply makes objects the children of the handled object, in handlers other than [OnReconcile]. It creates and updates the
+// objects in the order of the arguments, with server-side apply. The objects are pointers to API structs, or unstructured. A
+// second call with the same objects changes nothing, so a retry makes no duplicates.
 //
-// Each kind must be declared by [Uses] with the verbs "get", "create" and "patch"; this also makes its permissions. The context
-// must be the context of the handler, or derived from it.
+// For each kind, a handler of the resource must have [Uses] with the verbs "get", "create" and "patch"; "kopf manifests" grants
+// these permissions. The context must be the context of the handler, or derived from it.
 //
 // Names, namespaces, owner references and errors are as described at [Pass.Apply], but errors that would make a pass wait are
 // temporary. After a refused permission or a failed request, the retry options of the handler apply, such as [RetryDelay].

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 )
 
-// Child is a child as the operator knows it.
+// Child is the state of a child in the last version that the operator has received.
 type Child struct {
 	Resource        ResourceInfo
 	Namespace, Name string
@@ -18,7 +18,7 @@ type Child struct {
 
 	State    ChildState
 	Message  string  // the reason for the state, such as "1 of 3 replicas are ready"
-	Observed *Object // the fields of [Own].Observe; empty without these
+	Observed *Object // the fields of [Own].Observe; empty if Observe names none
 }
 
 // String returns the kind, the name and the state: "Deployment shop: progressing".
@@ -85,7 +85,7 @@ const (
 	WakeStart   WakeKind = "start"   // the operator has started, or continues the writes after its start
 	WakeChild   WakeKind = "child"   // a child was created, changed or deleted by others
 	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
-	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck] or [Waitf] is over
+	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck] or of a wait is over, or the cluster now serves a declared kind
 	WakeRetry   WakeKind = "retry"   // the last pass has failed
 	WakeRequest WakeKind = "request" // a person has asked for it, in the workbench or with "kopf retry"
 )

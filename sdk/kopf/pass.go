@@ -15,15 +15,15 @@ import (
 )
 
 // Pass is the request of [OnReconcile]: one call of the handler. A pass ends in one of three ways. If the handler returns nil,
-// the pass is complete: the children that it has not applied are pruned, provided that it has called [Pass.Apply]. If it returns
-// the error of [Waitf], it is called again when a child changes. After any other error, it is retried as other handlers are. Only
-// a complete pass prunes.
+// the pass is complete: the operator prunes the children that the pass has not applied, if the pass has called [Pass.Apply].
+// After the error of [Waitf], the operator calls the handler again when a child changes. After any other error, it retries the
+// handler, as other handlers.
 type Pass[T any] struct {
 	Request
 	Attempt
 
 	Object *T     // see [Change.Object]
-	Wakes  []Wake // reasons for the call, the oldest first; at most 16, one for each child
+	Wakes  []Wake // reasons for the call, the oldest first; at most 16, and at most one of each kind for a child
 
 	pass *reconcile.Pass // nil in a request constructed in a test
 }
@@ -33,11 +33,12 @@ var errNoPass = errors.New("the pass was not made by an operator, so that it can
 // Apply makes the objects the children of the parent. It creates and updates them in this order, with server-side apply. For an
 // unchanged child, it sends nothing. The objects are pointers to API structs, or unstructured.
 //
-// Apply adds two labels, an annotation and an owner reference, and the name and the namespace of the parent where an object has
-// none. It checks all objects before the first request: an undeclared kind, a repeated name or a namespace other than the
-// parent's is a permanent error. If the API server refuses some children, Apply still sends the others, and joins the errors. A
-// refusal is a permanent error, but the pass waits for a missing namespace or resource definition. Apply never changes an
-// existing object that was not made for this parent, unless [Own].Adopt is set.
+// Apply adds labels, an annotation and an owner reference; children with [Own].Keep and children elsewhere have no owner
+// reference. An object without a name or a namespace gets the parent's. Apply checks all objects before the first request: an
+// undeclared kind or a repeated name is a permanent error, and so is a namespace other than the parent's without
+// [Own].Elsewhere. If the API server refuses some children, Apply still sends the others, and joins the errors. A rejection as
+// invalid is a permanent error. A refused permission or a failed request is retried. The pass waits for a missing namespace or
+// resource definition. Apply never changes an existing object that was not made for this parent, unless [Own].Adopt is set.
 func (p *Pass[T]) Apply(ctx context.Context, objs ...metav1.Object) error {
 	if p.pass == nil {
 		return errNoPass
@@ -108,8 +109,9 @@ func (p *Pass[T]) Recheck(after time.Duration) {
 }
 
 // Waitf returns an error that makes an [OnReconcile] handler wait. The handler is called again when a child or the object
-// changes, or when the limit is over; 0 means no limit. Waiting is no failure: no attempt is counted, nothing is pruned, and
-// nothing is written. Waitf formats as [fmt.Errorf] does, including %w. In other handlers, the error is an ordinary error.
+// changes, or when the limit is over; 0 means no limit. Waiting is no failure: the operator counts no attempt, prunes
+// nothing, and stores no record of the wait. It still sends [Request].Patch. Waitf formats as [fmt.Errorf] does, including %w. In
+// other handlers, the error is an ordinary error.
 func Waitf(limit time.Duration, format string, args ...any) error {
 	return &waitError{fmt.Errorf(format, args...), limit}
 }

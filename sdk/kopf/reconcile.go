@@ -13,13 +13,13 @@ import (
 )
 
 // OnReconcile registers the handler that keeps the children of an object in their desired state. Children are objects of the
-// kinds that [Own] declares. The handler is called with the newest state of the object: once after each start of the operator,
-// when the object's essence has changed, when a child was changed or deleted, and at the times set by [Pass.Recheck] and
-// [Waitf]. Several reasons make one call. The handler is not called for objects that are being deleted, because the cluster's
-// garbage collection removes the children.
+// kinds that [Own] declares. The operator calls the handler for the reasons that [WakeKind] lists, with the newest state of the
+// object; several reasons make one call. It does not call the handler for an object that is being deleted. The cluster's garbage
+// collection deletes the children of the object, except for children with [Own].Keep. The operator itself deletes
+// children with [Own].DeleteFirst, and children elsewhere.
 //
-// The other handlers of the object never wait for an OnReconcile handler. A resource has at most one OnReconcile handler, with
-// the id "reconcile", unless [ID] sets another. See [Children].
+// Retries and waits of an OnReconcile handler do not delay the other handlers of the object. A resource has at most one
+// OnReconcile handler, with the id "reconcile", unless [ID] sets another. See [Children].
 //
 // [Children]: https://github.com/kopf-dev/kopf/blob/main/docs/secondary-resources.md
 func OnReconcile[T any](r *Registry, resource Selector, fn func(context.Context, *Pass[T]) error, opts ...ReconcileOption) {
@@ -32,7 +32,8 @@ func OnReconcile[T any](r *Registry, resource Selector, fn func(context.Context,
 }
 
 // Own is an option of [OnReconcile] that declares a kind of children. The operator watches the children of this kind, and no
-// other objects of it. It takes back the fields that others change, and deletes the children that a complete pass has not applied.
+// other objects of the kind. By default, it takes back the fields that others change, and deletes the children that a complete
+// pass has not applied.
 type Own struct {
 	// Resource is the resource of the children, such as Resource("apps/v1", "deployments"). It selects one resource. Each
 	// resource can be declared once. Children are pruned in the reverse order of the declarations.
@@ -47,8 +48,8 @@ type Own struct {
 	Observe []Path
 
 	// Once lists the fields of the children that are applied at the creation only, such as "data" of a Secret with a random
-	// password. Later, the operator neither changes nor restores these fields, and keeps those of adopted objects.
-	// A path must not begin with metadata or status.
+	// password. Later, the operator neither changes nor restores the fields. An adopted object keeps its fields.
+	// A path must not begin with apiVersion, kind, metadata, status or stringData.
 	Once []Path
 
 	// Adopt takes over an existing object with the name of a child if no controller owns the object. By default, [Pass.Apply]
@@ -149,6 +150,6 @@ type DriftPolicy int
 // The values of [Own].Drift.
 const (
 	RevertDrift DriftPolicy = iota // take the fields back at once
-	ReportDrift                    // leave the fields, and log the change
-	YieldDrift                     // leave the fields until the other manager gives them up
+	ReportDrift                    // leave the fields until the other manager gives them up, and log the change
+	YieldDrift                     // like ReportDrift, without a line in the log
 )

@@ -7,16 +7,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// OnceSuffix is the end of the name of the operator's second manager, which owns the fields of [Lens.Once]: the applies of the main
-// manager lack these fields, and would delete them from their last owner.
+// OnceSuffix ends the name of the operator's second manager. The second manager owns the fields of [Lens.Once]. Without it, the
+// next apply of the main manager would delete these fields.
 const OnceSuffix = "-once"
 
 // ancestor is the manager to which the API server gives all fields when an object without managedFields is applied.
 const ancestor = "before-first-apply"
 
 // Reassign returns the managedFields of a child with each field of the operator under its proper manager: the second manager has the
-// fields of [Lens.Once], the main manager all others. It drops the entry of before-first-apply, since fields that are not
-// applied any longer would stay because of it. Reassign returns nil if nothing is to be changed, or if the operator has not applied the child.
+// fields of [Lens.Once], the main manager all others. It drops the entry of before-first-apply: that entry would
+// keep fields in the child that the operator no longer applies. Reassign returns nil if nothing is to be changed, or if the operator has not applied the child.
 func (l *Lens) Reassign(o *object.Object) []any {
 	return l.reassign(field(o.Member("metadata"), "managedFields"))
 }

@@ -161,7 +161,7 @@ func TestChildren_BrakeStopsPruningAfterStart(t *testing.T) {
 	p.ending.Store(int32(appliesOne)) // the bad release
 	mark := op.LogMark()
 	op.Start()
-	op.WaitLogSince(mark, "Stopped the deletion of configmaps: since the start, 10 were deleted without a change of their parents.")
+	op.WaitLogSince(mark, "Stopped the deletion of configmaps: 10 were deleted within 10 minutes, although their parents have not changed since the start.")
 	cluster.WaitUntil("each parent had its pass", func() bool {
 		return op.CountLogSince(mark, "Handler 'reconcile' succeeded.") >= parents
 	})

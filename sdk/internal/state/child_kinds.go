@@ -9,8 +9,8 @@ import (
 )
 
 // ChildKinds records the kinds of an object's children in an annotation, such as "deployments.apps,services". A later release
-// that does not declare one of the kinds can then say that children of the kind are left. No function name of Go or Python is
-// the name of the annotation, so that no handler has a record of the same name.
+// that does not declare one of the kinds can then say that children of the kind are left. The annotation's
+// name has a hyphen: no name of a function, and thus no record of a handler, is the same.
 type ChildKinds struct {
 	Prefix string
 }
@@ -35,8 +35,8 @@ func (s ChildKinds) Store(obj map[string]any, kinds []string, p *patch.Patch) {
 	}
 }
 
-// Clear returns the essence without the record. If it has none, Clear returns the essence itself. It is necessary because
-// user-defined storages may regard all annotations as a part of the essence.
+// Clear returns the essence without the record; without a record, the essence itself. User-defined storages may regard all
+// annotations as a part of the essence.
 func (s ChildKinds) Clear(essence map[string]any) map[string]any {
 	if object.Annotations(essence)[s.key()] == nil {
 		return essence

@@ -47,7 +47,7 @@ func (d *desired) String() string {
 	return d.to.resource.Kind + " " + name
 }
 
-// absence is how long a pass waits for objects that the operator does not watch, such as a missing namespace or definition.
+// absence is how long a pass waits for a missing namespace or definition, or for the end of a child's deletion.
 const absence = 30 * time.Second
 
 // Apply makes the objects the children of the parent. It checks all objects before the first request. If the API server
@@ -191,7 +191,7 @@ func (p *Pass) desire(obj any) (*desired, error) {
 	}
 	d := &desired{kind: k, to: to, name: name, tree: tree, created: tree, referenced: p.references(k, name)}
 	for _, path := range to.lens.Once {
-		d.tree = object.Without(d.tree, path) // the metadata stay the same map, which mark changes
+		d.tree = object.Without(d.tree, path) // d.tree and d.created share the map of the metadata, so that p.mark changes both
 	}
 	if err := p.mark(d); err != nil {
 		return nil, fmt.Errorf("apply %s: %w", d, err)
@@ -294,7 +294,7 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 		return p.adopt(ctx, d) // without an entry of ours, its labels may be copies
 	case c.State == children.Terminating:
 		f.mu.Lock()
-		c.pruned = false // its end is news
+		c.pruned = false // the end of this deletion must wake the parent
 		f.mu.Unlock()
 		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), absence)
 	}
@@ -356,7 +356,7 @@ func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership ch
 	drift, left := c.leave(d, drift)
 	certain = !left && slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager != "" }) &&
 		!slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager == f.manager+children.OnceSuffix })
-	if ownership == children.Drifted && len(drift) == 0 && left && d.kind.owned.Drift != handlers.DriftReport { // a report follows a conflict
+	if ownership == children.Drifted && len(drift) == 0 && left && d.kind.owned.Drift != handlers.DriftReport { // DriftReport needs the conflict of an apply to name the fields in the log
 		ownership = children.Covered
 	}
 	if c.Applied != d.hash || c.verify {

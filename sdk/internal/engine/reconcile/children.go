@@ -14,14 +14,14 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Child is a child as the operator knows it.
+// Child is the state of a child in the last version that the operator has received.
 type Child struct {
 	Resource *resources.Resource
 	children.Digest
 	lens *children.Lens
 }
 
-// same reports whether two children have the same name.
+// same reports whether two children have the same resource, namespace and name. Two nils are the same.
 func (c *Child) same(o *Child) bool {
 	if c == nil || o == nil {
 		return c == o
@@ -59,7 +59,7 @@ func (f *family) observe(k *kind, event watch.Event, initial bool) {
 	}
 	if before != nil && (before.UID == event.Object.UID && !object.Older(before.ResourceVersion, event.Object.ResourceVersion) ||
 		object.Precedes(event.Object.ResourceVersion, before.ResourceVersion)) {
-		return // the answer to an own write was faster
+		return // the operator already knows this version or a newer one, for example by the answer to its own write
 	}
 	now, err := k.lens.Digest(event.Object)
 	if err != nil {
@@ -127,7 +127,7 @@ func (f *family) retain(k *kind, scope string, listed map[childName]bool) {
 	}
 }
 
-// compare wakes the parent if a version of a child differs from an earlier one. The lock must be held.
+// compare wakes the parent if the difference between two versions of a child concerns the operator. The lock must be held.
 func (f *family) compare(c *child, before children.Digest) {
 	switch c.Digest.Wake(&before) {
 	case children.NoWake:

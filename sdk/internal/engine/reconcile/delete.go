@@ -14,8 +14,8 @@ import (
 // deleteRetry is how long a deleted parent waits after a child could not be deleted.
 const deleteRetry = 5 * time.Second
 
-// Delete implements [core.Passes]. It deletes the children that the cluster does not delete, or not in the reverse order of the
-// declarations.
+// Delete implements [core.Passes]. It deletes the children elsewhere, and the children with [handlers.Owned].DeleteFirst, in the
+// reverse order of the declarations.
 func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []string, err error) {
 	unlisted := []string{"children that are not listed yet"}
 	f := r.family(b.Key.Resource)
@@ -25,7 +25,7 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 	f.mu.Lock()
 	parent := f.parentOf(b.Object.UID)
 	parent.object = b.Object.Detached()
-	parent.wakes = []Wake{{Kind: WakeObject}} // requeues the parent after the last list, if it must wait for that
+	parent.wakes = []Wake{{Kind: WakeObject}} // requeues the parent after the last list, if the deletion must wait for the list
 	parent.braking = false
 	f.mu.Unlock()
 	if !r.ready(f) {
@@ -55,10 +55,10 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 	return left, nil
 }
 
-// maxNamed is how many of the children that are left are named.
+// maxNamed is the largest number of children whose names deleteWave returns.
 const maxNamed = 5
 
-// deleteWave deletes the children of the last declared kind that has any to delete, and returns the names of those that are left.
+// deleteWave deletes the children of the last declared kind with children to delete. It returns the names of its remaining children.
 func (p *Pass) deleteWave(ctx context.Context) (left []string, err error) {
 	for _, wave := range p.waves(func(c *child) bool { return p.isElsewhere(c) || c.kind.owned.DeleteFirst }) {
 		p.setWaves(true) // before the first deletion, since its event can be faster than the answer
@@ -107,7 +107,7 @@ func (p *Pass) reportKept() {
 }
 
 // Kinds returns the kinds of the parent's children and, of the recorded kinds, those that the operator does not declare any
-// longer. It warns once about each of these.
+// longer. If the cluster serves all declared kinds, it warns once about each undeclared kind.
 func (p *Pass) Kinds(recorded []string) []string {
 	f := p.family
 	f.mu.Lock()

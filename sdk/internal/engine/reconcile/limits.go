@@ -13,10 +13,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-var errPaced = errors.New("the writes after a start are sent one after the other, so that a new build does not change everything at once")
+var errPaced = errors.New("the write waits for the pace of 20 writes a second, so that a new build does not change everything at once")
 
-// pace delays a write of a pass that no user has caused, without holding a worker: the pass ends, and the next one begins when
-// the write may be sent.
+// pace delays a write of an unprovoked pass without holding a worker: the pass ends, and the next pass begins when the limiter
+// permits the write.
 func (p *Pass) pace() error {
 	if !unprovoked(p.wakes) {
 		return nil
@@ -37,7 +37,7 @@ func (p *Pass) pace() error {
 	return handlers.AsWaiting(errPaced, delay)
 }
 
-// Writes of a child that others or the handler itself make void again and again are delayed.
+// The operator delays the writes of a child if other clients or the handler undo them again and again.
 const (
 	fightCount    = 5 // reverts of a drift
 	unstableCount = 3 // other texts for the same state
@@ -184,7 +184,7 @@ func (p *Pass) braked(d *desired) bool {
 	}
 	if !b.pulled[d.kind] {
 		b.pulled[d.kind] = true
-		f.reconciler.deps.Logger.Error(fmt.Sprintf("Stopped the deletion of %s: since the start, %d were deleted without a change of their parents. "+
+		f.reconciler.deps.Logger.Error(fmt.Sprintf("Stopped the deletion of %s: %d were deleted within 10 minutes, although their parents have not changed since the start. "+
 			"Roll the operator back or, if the deletion is intended, continue it with: kopf retry", d.to.resource.Plural, len(recent)),
 			observe.EventKey, observe.LogPruneStopped, "resource", d.to.resource.Key())
 	}

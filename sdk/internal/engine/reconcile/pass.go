@@ -126,7 +126,8 @@ func (p *Pass) End(out handlers.Outcome) {
 	}
 }
 
-// settle wakes the parent if a child differs from the version that the pass has seen or made. The lock must be held.
+// settle wakes the parent if a child differs from its noted version, and the difference concerns the operator. The lock must be
+// held.
 func (p *Pass) settle(at noted, before children.Digest) {
 	now := at.kind.children[at.name]
 	switch {

@@ -162,7 +162,7 @@ func (p *Pass) deleteVerb() string {
 	return "prune"
 }
 
-// markPruned notes that the operator itself has deleted a child, so that its end is no news.
+// markPruned notes that the operator itself has deleted a child, so that the end of the deletion does not wake the parent.
 func (p *Pass) markPruned(d *desired, uid string) {
 	p.family.mu.Lock()
 	if c := d.kind.children[d.name]; c != nil && c.UID == uid {

@@ -22,10 +22,10 @@ const (
 	ownedByLabel        = "kopf.dev/owned-by"        // the resource of the parent; the streams of children select it
 	ownerUIDLabel       = "kopf.dev/owner-uid"       // the UID of the parent
 	ownerNamespaceLabel = "kopf.dev/owner-namespace" // the namespace of the parent, on children outside of it
-	appliedName         = "applied"                  // the annotation with the hash of the applied object, after the operator's prefix
+	appliedName         = "applied"                  // the name, after the operator's prefix, of the annotation with the hash of the applied object
 )
 
-// pace limits the writes that no user and no child has caused, such as the writes of a new build after its start.
+// pace is the number of writes a second of all unprovoked passes, such as the writes of a new build after its start.
 const pace rate.Limit = 20
 
 // Reconciler keeps the children of all parents. It is safe for concurrent use.
@@ -86,13 +86,13 @@ type child struct {
 	verified uint64    // value of Entry when the entry last covered all applied fields; 0 if unknown
 	verify   bool      // apply the child again: another client has changed it, maybe without a record in managedFields
 	fight    repeats   // reverts of changes by others
-	unstable *unstable // nil if the parent explains the newest text
+	unstable *unstable // nil if the text has changed only with the parent
 	pruned   bool      // the operator has deleted it
 }
 
 func (c *child) name() childName { return childName{c.Namespace(), c.Name} }
 
-// parent is an object with a reconcile handler, or the owner of children whose object is not known yet.
+// parent is an object with a reconcile handler. Its children can be known before the object itself.
 type parent struct {
 	object   *object.Object // newest known version; nil before the first cycle
 	children map[*child]struct{}
@@ -105,7 +105,7 @@ type parent struct {
 	timer   *time.Timer
 	pacing  bool // the limiter has already counted the next unprovoked write
 	braking bool // the brake limits the pruning; false after a change of the object, a request, or a complete pruning
-	waves   bool // the end of a pruned child wakes the parent, because its deletion or children of the next kind wait for it
+	waves   bool // the deletion of a pruned child wakes the parent, whose own deletion or next pruning waits for it
 }
 
 func newFamily(r *Reconciler, res *resources.Resource, h *handlers.Handler) *family {

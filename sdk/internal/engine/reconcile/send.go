@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// maxTries is how often a pass repeats an apply that was based on an old version of the child.
+// maxTries is how often a pass sends a request for a child that other clients change at the same time.
 const maxTries = 6
 
 // update applies a child that is known to be the parent's. If the drift is certain, the first apply takes the fields back from the known version.

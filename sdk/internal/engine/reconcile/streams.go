@@ -221,7 +221,7 @@ func (r *Reconciler) keeps(f *family, k *kind) func(*object.Object) bool {
 		if f.resource.Namespaced {
 			parent.Namespace = cmp.Or(children.Label(o, ownerNamespaceLabel), o.Namespace)
 		}
-		if parent.UID == "" { // it was deleted during an interruption, so that only its name is known
+		if parent.UID == "" { // the child was deleted during an interruption: its event has only its name
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			return k.children[nameOf(o)] != nil

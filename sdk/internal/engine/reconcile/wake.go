@@ -13,10 +13,10 @@ type WakeKind string
 // The kinds of reasons.
 const (
 	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
-	WakeStart   WakeKind = "start"   // the operator has started or resumed, or a paced write is due
+	WakeStart   WakeKind = "start"   // the operator has started, or a paced write is due
 	WakeChild   WakeKind = "child"   // a child has changed
-	WakeVerify  WakeKind = "verify"  // others have changed a child, maybe without a trace in the record of ownership
-	WakeRecheck WakeKind = "recheck" // the handler asked for it, or has waited long enough
+	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
+	WakeRecheck WakeKind = "recheck" // the time of a recheck or of a wait is over, or the cluster now serves a declared kind
 	WakeRetry   WakeKind = "retry"   // the last pass failed
 	WakeRequest WakeKind = "request" // a person has asked for it
 )
@@ -32,7 +32,8 @@ type Wake struct {
 // maxWakes is how many reasons a pass is given.
 const maxWakes = 16
 
-// add adds a reason for a pass. All reasons about one child are folded into the latest one. The lock must be held.
+// add adds a reason for a pass. It joins reasons of the same kind about the same child. With maxWakes reasons, it drops a reason
+// about a child. The lock must be held.
 func (p *parent) add(w Wake) {
 	i := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Kind == w.Kind && o.Child.same(w.Child) })
 	switch {
@@ -49,7 +50,7 @@ func (p *parent) add(w Wake) {
 	}
 }
 
-// unprovoked reports whether no user and no child has caused a pass.
+// unprovoked reports whether all reasons for a pass are WakeStart or WakeVerify.
 func unprovoked(wakes []Wake) bool {
 	return !slices.ContainsFunc(wakes, func(w Wake) bool { return w.Kind != WakeStart && w.Kind != WakeVerify })
 }
