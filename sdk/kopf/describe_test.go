@@ -147,6 +147,17 @@ func TestDescribe_PermissionsOfFamilies(t *testing.T) {
 				"served kopfexamples/status.kopf.dev patch onAnyChange", "cluster nodes. list,watch onRawEvent", "own events. create,patch",
 			},
 		},
+		"requests that apply for cluster-scoped objects": {
+			register: func(r *kopf.Registry) {
+				kopf.OnCreate(r, kopf.Resource("v1", "nodes"), onAnyChange,
+					kopf.Uses(kopf.Resource("v1", "configmaps"), "create", "get", "patch"), kopf.Uses(pods, "get"))
+			},
+			namespaces: []string{"one"},
+			want: []string{
+				"cluster nodes. list,watch,patch onAnyChange", "own events. create,patch", "cluster nodes/finalizers. update onAnyChange",
+				"cluster configmaps. create,get,patch onAnyChange", "served pods. get onAnyChange",
+			},
+		},
 		"patterns of namespaces": {
 			register:   func(r *kopf.Registry) { kopf.OnEvent(r, pods, onRawEvent) },
 			namespaces: []string{"app-*"},

@@ -91,6 +91,9 @@ func (o Own) reconcile(c *config) {
 	if o.Keep && o.Prune {
 		c.fail("Own: children of %s are either kept or pruned; remove Keep or Prune", selector)
 	}
+	if o.Keep && o.DeleteFirst {
+		c.fail("Own: children of %s are either kept or deleted first; remove Keep or DeleteFirst", selector)
+	}
 	if o.Keep && o.Recreate != "" {
 		c.fail("Own: children of %s are either kept or created anew; remove Keep or Recreate", selector)
 	}

@@ -257,6 +257,41 @@ func TestChildren_ElsewhereWaitForDeletionHandlersAndRetries(t *testing.T) {
 	parent.WaitGone()
 }
 
+func TestChildren_DeletionHandlersAreNotRepeatedWhileChildrenAreDeleted(t *testing.T) {
+	cluster := newCluster(t)
+	own := ownResource(cluster)
+	var calls atomic.Int32
+	register := func(r *kopf.Registry) {
+		kopf.OnDelete(r, own.selector(), func(context.Context, *change) error {
+			calls.Add(1)
+			return nil
+		}, kopf.ID("release"))
+		kopf.OnReconcile(r, own.selector(), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
+			return p.Apply(ctx, &unstructured.Unstructured{Object: tree{"apiVersion": "v1", "kind": "ConfigMap"}})
+		}, kopf.Own{Resource: kopf.Resource("v1", "configmaps"), DeleteFirst: true})
+	}
+	op := cluster.Run(register)
+	parent := cluster.Create(own.of(tree{"metadata": tree{"name": "x"}}))
+	child := cluster.Object("configmaps", "x")
+	child.WaitValue("metadata.name", "x")
+	op.WaitHandled(parent)
+	hold(child)
+	parent.Delete()
+	child.WaitFor("it is being deleted", deleting)
+	parent.WaitFor("the deletion handler is recorded", func(o *kopf.Object) bool {
+		return kopf.GetOr(o, "metadata.annotations", tree{})["kopf.zalando.org/release"] != nil
+	})
+	op.Restart()
+	op.WaitInspect("it awaits the child", func(s *inspect.Snapshot) bool {
+		return slices.ContainsFunc(s.Objects, func(o *inspect.Object) bool { return slices.Equal(o.Awaits, []string{"ConfigMap x"}) })
+	})
+	release(child)
+	parent.WaitGone()
+	if n := calls.Load(); n != 1 {
+		t.Errorf("the deletion handler was called %d times", n)
+	}
+}
+
 func TestChildren_KindsOfEarlierReleasesAreNamed(t *testing.T) {
 	cluster := newCluster(t)
 	own := ownResource(cluster)

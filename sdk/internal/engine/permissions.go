@@ -134,8 +134,11 @@ func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
 // ofRequests adds the permissions for the handlers' own requests.
 func (p *permissions) ofRequests() {
 	for _, h := range p.registry.All() {
+		everywhere := false // children of cluster-scoped parents can be in any namespace
 		if h.Family.Group() != handlers.Activities && slices.ContainsFunc(h.Uses, handlers.Use.Applies) {
-			p.ofOwners(h, p.resolve(h, h.Selector))
+			parents := p.resolve(h, h.Selector)
+			p.ofOwners(h, parents)
+			everywhere = slices.ContainsFunc(parents, func(res resources.Resource) bool { return !res.Namespaced })
 		}
 		for _, use := range h.Uses {
 			for _, res := range p.resolve(h, use.Selector) {
@@ -143,7 +146,8 @@ func (p *permissions) ofRequests() {
 				if use.Subresource != "" {
 					plural += "/" + use.Subresource
 				}
-				wanted := inspect.Permission{Group: res.Group, Resource: plural, Scope: p.scope(res.Namespaced), Purpose: requestsOfHandlers}
+				scope := p.scope(res.Namespaced && !(everywhere && use.Applies()))
+				wanted := inspect.Permission{Group: res.Group, Resource: plural, Scope: scope, Purpose: requestsOfHandlers}
 				wanted.Verbs = slices.DeleteFunc(slices.Clone(use.Verbs), func(verb string) bool { return p.has(wanted, verb) })
 				p.add(wanted, h)
 			}

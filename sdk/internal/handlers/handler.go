@@ -113,7 +113,7 @@ func (h *Handler) Limits() Limits {
 // requiresFinalizer reports whether objects must stay in the cluster until the handler is done.
 func (h *Handler) requiresFinalizer() bool {
 	return h.Family == Delete && !h.Optional || h.Family.Group() == Spawning ||
-		slices.ContainsFunc(h.Owns, func(o Owned) bool { return o.Elsewhere || o.DeleteFirst })
+		slices.ContainsFunc(h.Owns, func(o Owned) bool { return o.DeleteFirst || o.Elsewhere && !o.Keep })
 }
 
 // MakeID returns the id under which a handler's progress and result are stored: the name of the

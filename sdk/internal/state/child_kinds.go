@@ -15,11 +15,13 @@ type ChildKinds struct {
 	Prefix string
 }
 
-func (s ChildKinds) key() string { return s.Prefix + "/child-kinds" }
+func (s ChildKinds) key(obj map[string]any) string {
+	return annotationKeys(s.Prefix, false, "child-kinds", obj)[0]
+}
 
 // Read returns the recorded kinds.
 func (s ChildKinds) Read(obj map[string]any) []string {
-	text, _ := object.Annotations(obj)[s.key()].(string)
+	text, _ := object.Annotations(obj)[s.key(obj)].(string)
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }
 
@@ -28,9 +30,9 @@ func (s ChildKinds) Store(obj map[string]any, kinds []string, p *patch.Patch) {
 	switch {
 	case slices.Equal(kinds, s.Read(obj)):
 	case len(kinds) == 0:
-		p.Remove(annotation(s.key()))
+		p.Remove(annotation(s.key(obj)))
 	default:
-		p.Set(annotation(s.key()), strings.Join(kinds, ","))
+		p.Set(annotation(s.key(obj)), strings.Join(kinds, ","))
 		storePrefixMarker(s.Prefix, obj, p)
 	}
 }
@@ -38,8 +40,11 @@ func (s ChildKinds) Store(obj map[string]any, kinds []string, p *patch.Patch) {
 // Clear returns the essence without the record; without a record, the essence itself. User-defined storages may regard all
 // annotations as a part of the essence.
 func (s ChildKinds) Clear(essence map[string]any) map[string]any {
-	if object.Annotations(essence)[s.key()] == nil {
-		return essence
+	ours := func(key string) bool { return strings.HasPrefix(key, s.key(nil)) }
+	for key := range object.Annotations(essence) {
+		if ours(key) {
+			return withoutAnnotations(essence, ours)
+		}
 	}
-	return withoutAnnotations(essence, func(key string) bool { return key == s.key() })
+	return essence
 }

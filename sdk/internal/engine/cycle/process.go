@@ -4,6 +4,7 @@ package cycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
@@ -175,12 +176,13 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if c.deleted() {
 		return nil, nil // a deleted object cannot be patched
 	}
-	if err := p.reconcile(ctx, c, s); err != nil {
-		return nil, err
+	stopped := p.reconcile(ctx, c, s)
+	if stopped != nil && (len(c.calls.out.ByID) == 0 || !errors.Is(stopped, core.ErrStopping)) {
+		return nil, stopped
 	}
-	err = c.apply(ctx)
+	err = c.apply(ctx)      // also when the operator stops: the outcomes of change handlers must not be lost
 	c.endRetry(s.Requested) // the handlers were called, whether or not their patch was accepted
-	if err != nil {
+	if err = errors.Join(err, stopped); err != nil {
 		return nil, err
 	}
 	return c.next(s.Stopping), nil

@@ -71,12 +71,13 @@ func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situat
 		return nil
 	}
 	left, err := p.passes.Delete(ctx, &core.Beginning{Key: c.key(), Object: c.object, Subject: c.subject})
-	if err == nil && len(left) == 0 {
-		c.record.Release(s, c.writes.Own)
-		c.logRelease()
-	}
 	c.sent.awaits = left
-	return err
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	c.record.Release(s, c.writes.Own)
+	c.logRelease()
+	return c.view.Purge(c.record.Progress, c.served.Changing, c.writes.Own) // kept until now, for the case of a restart
 }
 
 // endPassRequest ends a retry request if no change handler is left to call for it.

@@ -52,7 +52,9 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	if err := w.storeFailures(r.Progress, out); err != nil {
 		return err
 	}
-	if err := w.purge(r.Progress); err != nil {
+	if p.Cause.Deleted && w.situation.Served.Handlers.DeletesChildren() {
+		r.Unfinished = false // the records stay until the children are deleted: a restart must not call the handlers again
+	} else if err := w.purge(r.Progress); err != nil {
 		return err
 	}
 	return w.storeLastHandled()

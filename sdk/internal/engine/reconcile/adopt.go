@@ -65,7 +65,7 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	}
 	answer, err := p.send(ctx, d, d.tree, existing.UID, existing.ResourceVersion, true)
 	if kube.Classify(err) == kube.Conflict {
-		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read", d), time.Second)
+		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read: %w", d, err), time.Second)
 	}
 	if err != nil {
 		return p.failed("apply", d, err)
@@ -106,7 +106,7 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 	}
 	created, err := p.send(ctx, d, d.created, "", noVersion, false)
 	if kube.Classify(err) == kube.Conflict {
-		return handlers.AsWaiting(fmt.Errorf("%s was created at the same time", d), time.Second)
+		return handlers.AsWaiting(fmt.Errorf("%s was created at the same time: %w", d, err), time.Second)
 	}
 	if err != nil {
 		return p.failed("apply", d, err)
@@ -120,7 +120,7 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	final := p.failed("apply", d, refusal)
 	switch {
 	case d.kind.owned.Recreate == "" && immutable(refusal):
-		return handlers.AsPermanent(fmt.Errorf("%w; delete the child, or set kopf.Own.Recreate", final))
+		return handlers.AsPermanent(fmt.Errorf("%w; delete the child, or set kopf.Own.Recreate of OnReconcile", final))
 	case d.kind.owned.Recreate == "", protected(d.to.resource.Key()) && !d.kind.owned.Prune:
 		return final
 	}
@@ -133,9 +133,12 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	case err == nil:
 		return handlers.AsTemporary(fmt.Errorf("%s was deleted at the same time", d), time.Second)
 	case kube.IsInvalidObject(err):
-		return final
+		return handlers.AsPermanent(fmt.Errorf("%w; it cannot be created anew either: %w", final, err))
 	case kube.Classify(err) != kube.Conflict:
 		return p.failed("apply", d, err)
+	}
+	if wait := p.recreationDelay(d); wait > 0 {
+		return handlers.AsWaiting(fmt.Errorf("%s must be created anew again and again: %w; the next attempt follows in %s", d, refusal, wait.Round(time.Second)), wait)
 	}
 	o, err := p.read(ctx, d)
 	switch {
@@ -145,18 +148,24 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), time.Second)
 	case !children.Authored(o, d.to.lens, p.owner.UID):
 		return final
+	case p.mayAct() != nil:
+		return p.mayAct()
 	case p.braked(d):
 		return handlers.AsWaiting(fmt.Errorf("%s must be deleted and created anew, but the deletion of its kind has stopped: %w", d, refusal), 0)
 	}
 	err = client.Delete(ctx, d.to.resource, d.name.namespace, d.name.name, kube.DeleteOptions{
 		UID: o.UID, ResourceVersion: o.ResourceVersion, Propagation: metav1.DeletionPropagation(d.kind.owned.Recreate),
 	})
+	if err != nil {
+		p.uncount(d)
+	}
 	switch class := kube.Classify(err); {
 	case class == kube.Conflict, class == kube.NotFound:
 		return handlers.AsWaiting(fmt.Errorf("%s has changed since it was read", d), time.Second)
 	case err != nil:
-		return p.failed("apply", d, err)
+		return p.failed("delete", d, err)
 	}
+	p.noteRecreation(d, refusal)
 	p.subject.Logger.Info(fmt.Sprintf("Deleted %s to create it anew: %v", d, refusal), observe.EventKey, observe.LogChildRecreated, "child", d.String())
 	return handlers.AsWaiting(fmt.Errorf("%s is being deleted, to be created anew", d), absence)
 }

@@ -28,6 +28,7 @@ type desired struct {
 	referenced bool // it has an owner reference, so that the cluster deletes it with its parent
 
 	created map[string]any // tree with the fields of [children.Lens.Once]
+	lost    int            // number of refusals of the known UID in this pass
 }
 
 // target is a copy of a kind's resource and lens for the requests of a pass. The kind itself can change during the pass, for example
@@ -93,7 +94,23 @@ func (p *Pass) applyAll(ctx context.Context, objs []any) error {
 			failed = append(failed, err)
 		}
 	}
+	soonestFirst(waiting)
 	return errors.Join(slices.Concat(failed, waiting, final)...) // the first one decides what follows
+}
+
+// soonestFirst moves the error with the shortest wait to the front. A wait of 0 has no limit.
+func soonestFirst(waiting []error) {
+	var soonest time.Duration
+	for i, err := range waiting {
+		limited, ok := errors.AsType[handlers.Waiting](err)
+		if !ok {
+			continue
+		}
+		if wait := limited.KopfWait(); wait > 0 && (soonest == 0 || wait < soonest) {
+			soonest = wait
+			waiting[0], waiting[i] = waiting[i], waiting[0]
+		}
+	}
 }
 
 // prepare encodes the objects. It joins all errors.
@@ -220,13 +237,13 @@ func (p *Pass) place(k *kind, res *resources.Resource, tree map[string]any) (chi
 	case !res.Namespaced && namespace != "":
 		return fail("the kind is cluster-scoped; remove metadata.namespace")
 	case !res.Namespaced && within != "" && !k.owned.Elsewhere:
-		return fail("it is cluster-scoped, but its parent is in a namespace, so that garbage collection cannot remove it; set kopf.Own.Elsewhere")
+		return fail("it is cluster-scoped, but its parent is in a namespace, so that garbage collection cannot remove it; set kopf.Own.Elsewhere of OnReconcile")
 	case res.Namespaced && namespace == "" && within == "":
 		return fail("set metadata.namespace: its parent is cluster-scoped")
 	case res.Namespaced && namespace == "":
 		namespace = within
 	case res.Namespaced && within != "" && namespace != within && !k.owned.Elsewhere:
-		return fail("it is in namespace %s, but its parent is in %s; garbage collection does not work across namespaces; set kopf.Own.Elsewhere",
+		return fail("it is in namespace %s, but its parent is in %s; garbage collection does not work across namespaces; set kopf.Own.Elsewhere of OnReconcile",
 			namespace, within)
 	}
 	meta["name"] = name
@@ -292,10 +309,9 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	switch {
 	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || d.referenced):
 		return p.adopt(ctx, d) // without an entry of ours, its labels may be copies
+	case p.wasPruned(c):
+		return p.adopt(ctx, d) // the event of its deletion is still to come
 	case c.State == children.Terminating:
-		f.mu.Lock()
-		c.pruned = false // the end of this deletion must wake the parent
-		f.mu.Unlock()
 		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), absence)
 	}
 	if c.Misassigned {
@@ -327,6 +343,16 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 		p.noteText(d)
 	}
 	return err
+}
+
+// wasPruned reports whether the operator has pruned a child. If so, the end of the deletion wakes the parent, because the child is
+// wanted again.
+func (p *Pass) wasPruned(c *child) bool {
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	pruned := c.pruned
+	c.pruned = false
+	return pruned
 }
 
 // known returns a child as the operator knows it; nil if it does not.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -61,9 +62,10 @@ func (f *family) declare() {
 			if !use.Applies() {
 				continue
 			}
-			owned := &handlers.Owned{Selector: use.Selector}
 			served := use.Selector.Select(f.known())
+			owned := &handlers.Owned{Selector: use.Selector}
 			for i := range served {
+				owned := &handlers.Owned{Selector: use.Selector, Once: f.onceOf(&served[i])}
 				f.kinds = append(f.kinds, &kind{owned: owned, resource: &served[i], lens: f.lensOf(owned, &served[i]), children: map[childName]*child{}})
 			}
 			if len(served) == 0 {
@@ -71,6 +73,20 @@ func (f *family) declare() {
 			}
 		}
 	}
+}
+
+// onceOf returns the fields that the OnReconcile handler of the resource applies at the creation only.
+func (f *family) onceOf(res *resources.Resource) []object.Path {
+	h := f.reconciler.deps.Registry.ForResource(f.resource).Reconciler()
+	if h == nil {
+		return nil
+	}
+	for i := range h.Owns {
+		if h.Owns[i].Selector.Match(res) {
+			return h.Owns[i].Once
+		}
+	}
+	return nil
 }
 
 func (f *family) known() []resources.Resource {

@@ -38,13 +38,17 @@ func (c *Child) String() string { return c.Resource.Kind + " " + c.Name }
 func nameOf(o *object.Object) childName { return childName{o.Namespace, o.Name} }
 
 func (k *kind) describe(d children.Digest) *Child {
-	return &Child{Resource: k.resource, Digest: d, lens: &k.lens}
+	lens := k.lens // a definition can change while a handler reads the child
+	return &Child{Resource: k.resource, Digest: d, lens: &lens}
 }
 
 // observe takes an event of a child into account. Initial is whether it belongs to the first list of a stream.
 func (f *family) observe(k *kind, event watch.Event, initial bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if k.resource == nil {
+		return // the cluster does not serve the kind any longer
+	}
 	name := nameOf(event.Object)
 	before := k.children[name]
 	if event.Type == watch.Deleted {
@@ -86,10 +90,12 @@ func (f *family) observe(k *kind, event watch.Event, initial bool) {
 // managedFields until they are verified; initially, only the operator's own entry of them.
 func (f *family) store(k *kind, name childName, d children.Digest, o *object.Object, initial bool) *child {
 	c := &child{Digest: d, kind: k}
-	if before := k.children[name]; before != nil && before.UID == d.UID {
-		c.verified, c.verify, c.pruned = before.verified, before.verify, before.pruned
-		c.fight, c.unstable = before.fight, before.unstable
+	if before := k.children[name]; before != nil {
 		delete(f.parentOf(before.Owner()).children, before)
+		if before.UID == d.UID {
+			c.verified, c.verify, c.pruned = before.verified, before.verify, before.pruned
+			c.fight, c.unstable = before.fight, before.unstable
+		}
 	}
 	if d.Entry != c.verified || d.Entry == 0 {
 		c.managed, c.partial = k.lens.ManagedFields(o, initial), initial
@@ -153,7 +159,7 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 	}
 	for _, uid := range owners {
 		p := f.parents[uid]
-		if p == nil || p.object == nil || p.object.Deleting && !p.waves {
+		if p == nil || p.object == nil || p.object.Deleting && !(p.waves && event == watch.Deleted) {
 			continue // its first pass looks at all children, and there is none during its deletion
 		}
 		if p.pass != nil {

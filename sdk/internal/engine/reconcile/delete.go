@@ -60,7 +60,12 @@ const maxNamed = 5
 
 // deleteWave deletes the children of the last declared kind with children to delete. It returns the names of its remaining children.
 func (p *Pass) deleteWave(ctx context.Context) (left []string, err error) {
-	for _, wave := range p.waves(func(c *child) bool { return p.isElsewhere(c) || c.kind.owned.DeleteFirst }) {
+	for _, wave := range p.waves(func(c *child) bool {
+		if p.isElsewhere(c) {
+			return c.kind.prunable()
+		}
+		return c.kind.owned.DeleteFirst // the cluster would delete it after the parent
+	}) {
 		p.setWaves(true) // before the first deletion, since its event can be faster than the answer
 		var failed []error
 		unnamed := 0
@@ -96,7 +101,7 @@ func (p *Pass) reportKept() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, k := range f.kinds {
-		if k.resource == nil || !protected(k.resource.Key()) || k.owned.Prune || k.owned.Keep {
+		if k.resource == nil || k.owned.Keep || k.prunable() {
 			continue
 		}
 		for _, d := range p.candidates(k, p.isElsewhere) {

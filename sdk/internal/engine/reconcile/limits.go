@@ -85,6 +85,30 @@ func (p *Pass) countFight(d *desired, drift []children.Drift) {
 	}
 }
 
+// recreationDelay returns how long a child must not be deleted to be created anew: a manifest with a time would do so forever.
+func (p *Pass) recreationDelay(d *desired) time.Duration {
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	if r := d.kind.recreations[d.name]; r != nil {
+		return r.wait(p.family.reconciler.deps.Now())
+	}
+	return 0
+}
+
+// noteRecreation counts a deletion of a child that is to be created anew.
+func (p *Pass) noteRecreation(d *desired, refusal error) {
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	k := d.kind
+	if k.recreations == nil {
+		k.recreations = map[childName]*repeats{}
+	}
+	if k.recreations[d.name] == nil {
+		k.recreations[d.name] = &repeats{}
+	}
+	k.recreations[d.name].note(p.family.reconciler.deps.Now(), refusal.Error(), unstableCount)
+}
+
 // unstable has the texts that a handler wants for a child whose parent stays the same.
 type unstable struct {
 	texts   map[uint64]uint64 // hashes of the texts, by [Pass.sight]

@@ -22,6 +22,9 @@ func protected(resource string) bool {
 	return false
 }
 
+// prunable reports whether the declaration permits to prune the children of a kind. The kind must be served.
+func (k *kind) prunable() bool { return !protected(k.resource.Key()) || k.owned.Prune }
+
 // pruned is how long a pass waits for the end of a deletion before it looks again.
 const pruned = 30 * time.Second
 
@@ -83,7 +86,7 @@ func (p *Pass) waves(which func(*child) bool) (all [][]*desired) {
 	defer f.mu.Unlock()
 	p.parent.waves = false
 	for _, k := range slices.Backward(f.kinds) {
-		if k.owned.Keep || k.resource == nil || protected(k.resource.Key()) && !k.owned.Prune {
+		if k.owned.Keep || k.resource == nil || !p.owner.Deleting && !k.prunable() {
 			continue
 		}
 		if wave := p.candidates(k, which); len(wave) > 0 {

@@ -70,6 +70,8 @@ type kind struct {
 	resource *resources.Resource // nil while the cluster does not serve the kind
 	lens     children.Lens
 	children map[childName]*child
+
+	recreations map[childName]*repeats // deletions by kopf.Own.Recreate
 }
 
 // childName is the name of a child among the children of its kind.

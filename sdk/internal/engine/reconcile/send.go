@@ -61,12 +61,15 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 			drift = p.named(d, tree, newest, drift)
 			force, version = true, newest.ResourceVersion
 		case kube.IsRemovedVersion(err):
-			if err := p.clearEntries(ctx, d, uid); err != nil {
-				return err
+			if err := p.clearEntries(ctx, d, uid); err != nil && kube.Classify(err) != kube.Conflict {
+				return p.failed("apply", d, err)
 			}
 			force, version = true, ""
 		case kube.IsOtherUID(err), kube.Classify(err) == kube.Conflict && version == "":
 			p.lose(d)
+			if d.lost++; d.lost == maxTries { // an admission webhook can refuse by the same status
+				return p.failed("apply", d, err)
+			}
 			return p.adopt(ctx, d)
 		case kube.Classify(err) == kube.Conflict:
 			force, version = false, "" // it has changed since it was read
@@ -167,6 +170,9 @@ func (p *Pass) store(d *desired, o *object.Object, verified bool) bool {
 	f := p.family
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if d.kind.resource == nil {
+		return false // the cluster does not serve the kind any longer
+	}
 	at := noted{d.kind, d.name}
 	if p.noted == nil {
 		p.noted = map[noted]children.Digest{}
