@@ -380,9 +380,11 @@ func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership ch
 	}
 	ownership, drift = children.Judge(entries, f.manager, d.tree)
 	drift, left := c.leave(d, drift)
-	certain = !left && slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager != "" }) &&
+	scaled := slices.ContainsFunc(entries, func(e children.Entry) bool { return e.Subresource == scale }) // force could take its field
+	certain = !left && !scaled && slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager != "" }) &&
 		!slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager == f.manager+children.OnceSuffix })
-	if ownership == children.Drifted && len(drift) == 0 && left && d.kind.owned.Drift != handlers.DriftReport { // DriftReport needs the conflict of an apply to name the fields in the log
+	if ownership == children.Drifted && len(drift) == 0 && left && d.kind.owned.Drift != handlers.DriftReport {
+		// DriftReport needs the conflict of an apply to name the fields in the log.
 		ownership = children.Covered
 	}
 	if c.Applied != d.hash || c.verify {
