@@ -106,6 +106,7 @@ func TestChildren_TextThatFollowsStatesIsStable(t *testing.T) {
 		k.parent.Set("spec.replicas", i%2)
 		k.settle(k.parent)
 	}
+	k.Object("deployments", "main").WaitValue("status.availableReplicas", int64(1)) // the last change of its state
 	k.checkIdle()
 	if n := k.CountLog("again and again"); n > 0 {
 		t.Errorf("%d lines of the log:\n%s", n, k.Log())

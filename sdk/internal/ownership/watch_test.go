@@ -16,9 +16,10 @@ const ownedBy = "kopf.dev/owned-by"
 
 // stream is a watch of objects with a label, as PartialObjectMetadata: the way in which the operator sees children.
 type stream struct {
-	s      *server
-	frames chan frame
-	latest frame
+	s                 *server
+	collection, label string
+	frames            chan frame
+	latest            frame
 }
 
 type frame struct {
@@ -29,9 +30,18 @@ type frame struct {
 // watch opens a stream, which ends with the test.
 func (s *server) watch(collection, label string) *stream {
 	s.t.Helper()
+	w := &stream{s: s, collection: collection, label: label}
+	w.connect()
+	return w
+}
+
+// connect opens the stream with all present objects.
+func (w *stream) connect() {
+	s := w.s
+	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	query := url.Values{"watch": {"1"}, "labelSelector": {ownedBy + "=" + label}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.cluster.Config.Host+collection+"?"+query.Encode(), nil)
+	query := url.Values{"watch": {"1"}, "labelSelector": {ownedBy + "=" + w.label}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.cluster.Config.Host+w.collection+"?"+query.Encode(), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -40,11 +50,15 @@ func (s *server) watch(collection, label string) *stream {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w := &stream{s: s, frames: make(chan frame)}
+	if response.StatusCode != http.StatusOK {
+		s.t.Fatalf("watch %s: %s", w.collection, response.Status)
+	}
+	frames := make(chan frame)
+	w.frames = frames
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer response.Body.Close()
-		defer close(w.frames)
+		defer close(frames)
 		decoder := json.NewDecoder(response.Body)
 		for {
 			var f frame
@@ -52,23 +66,24 @@ func (s *server) watch(collection, label string) *stream {
 				return
 			}
 			select {
-			case w.frames <- f:
+			case frames <- f:
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
 	s.t.Cleanup(func() { cancel(); reader.Wait() })
-	return w
 }
 
-// next returns the next event.
+// next returns the next event. The API server ends the watches of custom resources whose definition it has just begun to serve,
+// so next connects again then.
 func (w *stream) next() frame {
 	w.s.t.Helper()
 	select {
 	case f, open := <-w.frames:
 		if !open {
-			w.s.t.Fatal("the watch has ended")
+			w.connect()
+			return w.next()
 		}
 		w.latest = f
 		return f
