@@ -31,7 +31,7 @@ func TestChildren_WritesOfNewBuildArePaced(t *testing.T) {
 	for i := range parents {
 		cluster.Object("configmaps", fmt.Sprintf("x%d", i)).WaitValue("data.build", "two")
 	}
-	if waits := op.CountLogSince(mark, "Handler 'reconcile' waits: the writes after a start"); waits == 0 {
+	if waits := op.CountLogSince(mark, "Handler 'reconcile' waits: the write waits for the pace"); waits == 0 {
 		t.Error("all children were changed at once")
 	}
 	if failed := op.CountLogSince(mark, "failed"); failed > 0 {
