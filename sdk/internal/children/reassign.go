@@ -31,7 +31,7 @@ func (l *Lens) reassign(managed []byte) []any {
 		return nil // the judge meets the same error
 	}
 	var main, fields, once, earlier tree
-	var version string // of the second manager's entry; the API server drops an entry whose version it does not serve any longer
+	var version string // apiVersion of the second manager's entry; the API server drops the entry when it no longer serves this version
 	var all []any
 	for i, e := range entries {
 		switch {

@@ -309,7 +309,7 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	switch {
 	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || d.referenced):
 		return p.adopt(ctx, d) // without an entry of ours, its labels may be copies
-	case p.wasPruned(c):
+	case p.takePruned(c):
 		return p.adopt(ctx, d) // the event of its deletion is still to come
 	case c.State == children.Terminating:
 		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), absence)
@@ -345,9 +345,9 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	return err
 }
 
-// wasPruned reports whether the operator has pruned a child. If so, the end of the deletion wakes the parent, because the child is
-// wanted again.
-func (p *Pass) wasPruned(c *child) bool {
+// takePruned reports whether the operator has pruned a child, and forgets it: the pass wants the child again, so the end of the
+// deletion must wake the parent.
+func (p *Pass) takePruned(c *child) bool {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
 	pruned := c.pruned

@@ -168,7 +168,7 @@ func (p *parent) hashSight() uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, p.essence, " ", string(p.object.Member("status")))
 	sum := h.Sum64()
-	for c := range p.children { // in any order
+	for c := range p.children { // a sum does not depend on the order
 		h.Reset()
 		fmt.Fprintf(h, "%d %q %q %s %q %q", c.kind.order, c.Namespace(), c.Name, c.State, c.Message(), c.Observed())
 		sum += h.Sum64()
