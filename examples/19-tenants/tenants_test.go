@@ -1,6 +1,7 @@
 package tenants
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -46,6 +47,19 @@ func TestTenant_GetsNamespaceWithQuotaAndMembers(t *testing.T) {
 	second.Delete()
 	second.WaitGone()
 	namespace.Delete()
+}
+
+func TestTenant_KeepsMembersWhileNamespaceIsNotReady(t *testing.T) {
+	const tenant = "{metadata: {name: team-a, namespace: ''}, spec: {members: [anna@example.com]}}"
+	existing := kopftest.Child{Kind: "RoleBinding", Name: "team-a/member-bert"}
+	p := kopftest.Pass[Tenant](t, Register, tenant, existing)
+	if got := kopftest.Passed(t, p, reconcile(t.Context(), p)); got.Outcome != kopftest.PassWaits || got.Pruned != nil {
+		t.Errorf("the pass is %s (%v) and prunes %q", got.Outcome, got.Err, got.Pruned)
+	}
+	p = kopftest.Pass[Tenant](t, Register, tenant, existing, kopftest.Child{Kind: "Namespace"})
+	if got := kopftest.Passed(t, p, reconcile(t.Context(), p)); !slices.Equal(got.Pruned, []string{"RoleBinding team-a/member-bert"}) {
+		t.Errorf("the pass is %s (%v) and prunes %q", got.Outcome, got.Err, got.Pruned)
+	}
 }
 
 // within returns the cluster with another namespace for its objects.

@@ -17,12 +17,17 @@ var files embed.FS
 
 type operator struct{ steps []*manifest.Set }
 
-// Register registers the handler. kopf dev and kopf run call it.
-func Register(r *kopf.Registry) {
+func newOperator(r *kopf.Registry) *operator {
 	o := &operator{}
 	for _, step := range []string{"secret", "server", "migration", "access", "publication"} {
 		o.steps = append(o.steps, manifest.New(r, files, "children/"+step+".yaml"))
 	}
+	return o
+}
+
+// Register registers the handler. kopf dev and kopf run call it.
+func Register(r *kopf.Registry) {
+	o := newOperator(r)
 	kopf.OnReconcile(r, kopf.Resource("kopf.dev/v1", "databases"), o.reconcile,
 		kopf.Own{Resource: kopf.Resource("v1", "secrets"), Once: []kopf.Path{"data.password"}},
 		kopf.Own{Resource: kopf.Resource("apps/v1", "statefulsets"), Recreate: metav1.DeletePropagationOrphan}, // keeps the pods

@@ -25,10 +25,13 @@ type Pass[T any] struct {
 	Object *T     // see [Change.Object]
 	Wakes  []Wake // reasons for the call, the oldest first; at most 16, and at most one of each kind for a child
 
-	pass *reconcile.Pass // nil in a request constructed in a test
+	pass *reconcile.Pass // nil in a literal
 }
 
-var errNoPass = errors.New("the pass was not made by an operator, so that it cannot apply children")
+// engine returns a pointer to the engine's pass. It is untyped, so that operators without [OnReconcile] link no type of the engine.
+func (p *Pass[T]) engine() any { return &p.pass }
+
+var errNoPass = errors.New("neither an operator nor kopftest.Pass has made the pass, so that it cannot apply children")
 
 // Apply makes the objects the children of the parent. It creates and updates them in this order, with server-side apply. For an
 // unchanged child, it sends nothing. The objects are pointers to API structs, or unstructured.

@@ -43,5 +43,7 @@ func init() {
 	}
 	testhooks.NewPatch = func(body any) any { return newPatch(body.(*Object)) }
 	testhooks.FillIn = func(settings any) { *settings.(*Settings) = settings.(*Settings).withDefaults() }
+	testhooks.EngineError = engineError
+	testhooks.PassOf = func(request any) any { return request.(interface{ engine() any }).engine() }
 	testhooks.HandlersOf = func(r any) *handlers.Registry { return &r.(*Registry).registry }
 }

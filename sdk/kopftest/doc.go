@@ -43,8 +43,8 @@
 //
 // # Handlers alone
 //
-// [Change], [Update], [FieldChange], [Event], [Timer], [IndexRequest] and [Activity] return requests to call handlers with,
-// without a cluster; [Daemon] runs a daemon. [Patched] and [Changes] return the contents of a handler's patch, and [Posted]
+// [Change], [Update], [FieldChange], [Pass], [Event], [Timer], [IndexRequest] and [Activity] return requests to call handlers with,
+// without a cluster; [Daemon] runs a daemon. [Passed] returns the children that a pass has applied, and the effects of the pass. [Patched] and [Changes] return the contents of a handler's patch, and [Posted]
 // the events that the handler posted. [Context] is for handlers that call [kopf.RESTConfig], and [WithIndices] for handlers
 // that read indices.
 package kopftest

@@ -35,6 +35,14 @@ type Digest struct {
 	namespace, owner, message, facts, observed unique.Handle[string]
 }
 
+// SetState replaces the state and its reason.
+func (d *Digest) SetState(state State, message string) {
+	d.State, d.message = state, unique.Make(message)
+}
+
+// SetOwner replaces the UID of the parent.
+func (d *Digest) SetOwner(uid string) { d.owner = unique.Make(uid) }
+
 // valueOf returns the text of a handle; empty for the zero handle.
 func valueOf(h unique.Handle[string]) string {
 	if h == (unique.Handle[string]{}) {

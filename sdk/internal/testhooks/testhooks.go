@@ -44,6 +44,12 @@ var (
 	// FillIn replaces the zero values of a *kopf.Settings by their defaults, as startup handlers get them.
 	FillIn func(settings any)
 
+	// EngineError converts the error of a handler for the engine.
+	EngineError func(err error) error
+
+	// PassOf returns a pointer to the engine's pass of a *kopf.Pass, as a **reconcile.Pass.
+	PassOf func(request any) any
+
 	// HandlersOf returns the handlers of a *kopf.Registry.
 	HandlersOf func(registry any) *handlers.Registry
 )

@@ -143,6 +143,9 @@ func (p *Pass) kindOf(obj any) (*kind, target, error) {
 	stated := children.KindOf(obj)
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
+	if p.rehearsal != nil {
+		p.rehearsal.serve(obj, stated)
+	}
 	var found *kind
 	for _, k := range p.family.kinds {
 		switch {
@@ -185,7 +188,7 @@ func couldBe(k *kind, stated schema.GroupVersionKind) bool {
 	}
 	plural, singular := meta.UnsafeGuessKindToResource(stated)
 	for _, name := range []string{s.Name, s.Kind, s.Plural, s.Singular} {
-		if name == stated.Kind || name != "" && (name == plural.Resource || name == singular.Resource) {
+		if name == stated.Kind || name != "" && (name == plural.Resource || name == singular.Resource || name == singular.Resource+"s") {
 			return true
 		}
 	}
@@ -267,6 +270,9 @@ func metadataOf(tree map[string]any) map[string]any {
 // mark adds the labels, the owner and the hash to a child. Outside of passes, it adds only the owner and the label with its UID.
 // Streams do not select such a child, and passes do not prune it.
 func (p *Pass) mark(d *desired) error {
+	if p.rehearsal != nil {
+		return nil
+	}
 	meta := metadataOf(d.tree)
 	labels := stanza(meta, "labels")
 	labels[ownerUIDLabel] = p.owner.UID
@@ -304,6 +310,9 @@ func stanza(meta map[string]any, name string) map[string]any {
 
 // keep makes sure that a child is as it is desired.
 func (p *Pass) keep(ctx context.Context, d *desired) error {
+	if p.rehearsal != nil {
+		return p.rehearsal.keep(d)
+	}
 	f := p.family
 	c := p.known(d)
 	switch {

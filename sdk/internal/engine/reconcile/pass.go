@@ -30,12 +30,22 @@ type Pass struct {
 	recheck time.Duration                // 0 if the handler has not asked for another pass
 
 	noted map[noted]children.Digest // versions of children before the changes that came during the pass
+
+	rehearsal *Rehearsal // nil in an operator
 }
 
 // noted identifies a child during a pass.
 type noted struct {
 	kind *kind
 	name childName
+}
+
+// Begin implements [core.Passes]. Without a pass, it returns a nil interface.
+func (r *Reconciler) Begin(ctx context.Context, b *core.Beginning) core.Pass {
+	if pass := r.begin(ctx, b); pass != nil {
+		return pass
+	}
+	return nil
 }
 
 // begin returns the pass that is due for an object; nil if none is.

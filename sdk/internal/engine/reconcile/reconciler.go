@@ -39,6 +39,9 @@ type Reconciler struct {
 	streams  map[streamKey]*stream
 }
 
+// NewPasses returns the passes of an operator. It watches nothing yet.
+func NewPasses(d *core.Deps) core.Passes { return NewReconciler(d) }
+
 // NewReconciler returns the reconciler of an operator. It watches nothing yet.
 func NewReconciler(d *core.Deps) *Reconciler {
 	return &Reconciler{

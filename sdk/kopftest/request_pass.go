@@ -1,0 +1,205 @@
+package kopftest
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+// Child is a child that exists when a [Pass] begins.
+type Child struct {
+	Kind string
+	Name string // defaults to the name of the parent; outside of its namespace, "namespace/name"
+
+	State kopf.ChildState // defaults to kopf.ChildReady
+
+	// Object has the other fields of the child, as far as [kopf.Own].Observe names them. It has the formats of [Change]. Its
+	// apiVersion is needed only if the handler owns several kinds of this name.
+	Object any
+}
+
+// Pass returns a request to call an OnReconcile handler with. In this request, Apply checks the children as in an operator, and
+// records them in place of its requests. The function registers the handler, and is usually the operator's Register. From the
+// registration, Pass takes the kinds that the handler owns. If there are several OnReconcile handlers, the apiVersion and the kind
+// of the object select one.
+//
+// The object has the formats of [Change]. Its kind defaults to the name of T, its name to "demo", and its namespace to "default"; a
+// cluster-scoped object has an empty metadata.namespace. A child that the handler has applied exists from then on: [kopf.Pass.WaitReady] waits for the status
+// of a new Deployment, but not of a new ConfigMap. Without a cluster, Pass does not know the definitions of custom resources. It
+// takes custom kinds of children for namespaced, unless neither the child nor the parent has a namespace.
+//
+//	p := kopftest.Pass[WebApp](t, Register, "spec: {image: nginx}", kopftest.Child{Kind: "Deployment", State: kopf.ChildReady})
+//	got := kopftest.Passed(t, p, reconcile(t.Context(), p))
+func Pass[T any](t testing.TB, register func(*kopf.Registry), object any, existing ...Child) *kopf.Pass[T] {
+	t.Helper()
+	r := &kopf.Registry{}
+	register(r)
+	if err := r.Err(); err != nil {
+		t.Fatalf("kopftest: %v", err)
+	}
+	tree := maps.Clone(treeOf(t, object))
+	if tree == nil {
+		tree = map[string]any{}
+	}
+	h := reconcilerOf(t, r, tree)
+	tree["apiVersion"] = cmp.Or(textAt(tree, "apiVersion"), apiVersionOf(h))
+	tree["kind"] = cmp.Or(textAt(tree, "kind"), reflect.TypeFor[T]().Name())
+	tree["metadata"] = parentMetadata(tree)
+	body := viewOf(t, tree)
+	if body.Get("metadata.deletionTimestamp") != nil {
+		t.Fatal("kopftest: OnReconcile handlers are not called for objects that are being deleted")
+	}
+	res := resourceOfObject(body)
+	rehearsal := reconcile.Rehearse(t.Context(), h, &res, wireOf(t, tree))
+	for _, c := range existing {
+		child := map[string]any{}
+		if c.Object != nil {
+			maps.Copy(child, treeOf(t, c.Object))
+		}
+		child["kind"] = c.Kind
+		child["metadata"] = c.metadata(child)
+		if err := rehearsal.Add(child, string(cmp.Or(c.State, kopf.ChildReady))); err != nil {
+			t.Fatalf("kopftest: the child %s %s: %v", c.Kind, c.Name, err)
+		}
+	}
+	p := &kopf.Pass[T]{
+		Request: requestOf(t, body), Attempt: firstAttempt(), Object: decoded[T](t, body), Wakes: []kopf.Wake{{Kind: kopf.WakeObject}},
+	}
+	p.Param = h.Param
+	*testhooks.PassOf(p).(**reconcile.Pass) = rehearsal.Pass()
+	return p
+}
+
+// parentMetadata returns the metadata of a parent with their defaults.
+func parentMetadata(tree map[string]any) map[string]any {
+	given, _ := tree["metadata"].(map[string]any)
+	meta := map[string]any{"name": "demo", "namespace": "default"}
+	maps.Copy(meta, given)
+	if meta["namespace"] == "" {
+		delete(meta, "namespace")
+	}
+	return meta
+}
+
+// metadata returns the metadata of an existing child with its name.
+func (c Child) metadata(tree map[string]any) map[string]any {
+	meta, _ := tree["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	namespace, name, elsewhere := strings.Cut(c.Name, "/")
+	switch {
+	case elsewhere:
+		meta["namespace"], meta["name"] = namespace, name
+	case c.Name != "":
+		meta["name"] = c.Name
+	}
+	return meta
+}
+
+// reconcilerOf returns the OnReconcile handler for an object.
+func reconcilerOf(t testing.TB, r *kopf.Registry, tree map[string]any) *handlers.Handler {
+	t.Helper()
+	all := slices.DeleteFunc(slices.Clone(testhooks.HandlersOf(r).All()), func(h *handlers.Handler) bool { return h.Family != handlers.Reconcile })
+	if len(all) > 1 {
+		res := resourceOfObject(viewOf(t, tree))
+		all = slices.DeleteFunc(all, func(h *handlers.Handler) bool { return !h.Selector.Match(&res) })
+	}
+	switch len(all) {
+	case 0:
+		t.Fatal("kopftest: no OnReconcile handler is registered for the object")
+	case 1:
+	default:
+		t.Fatal("kopftest: several OnReconcile handlers are registered: set the apiVersion and the kind of the object")
+	}
+	return all[0]
+}
+
+// apiVersionOf returns the apiVersion of the objects of a handler; "v1" if its selector names no version.
+func apiVersionOf(h *handlers.Handler) string {
+	version := cmp.Or(h.Selector.Version, "v1")
+	if h.Selector.Group == "" {
+		return version
+	}
+	return h.Selector.Group + "/" + version
+}
+
+func textAt(tree map[string]any, key string) string {
+	text, _ := tree[key].(string)
+	return text
+}
+
+// PassResult is the result of a pass: see [Passed].
+type PassResult struct {
+	Outcome PassOutcome
+	Err     error         // the handler's error
+	Next    time.Duration // time until the next call without a change, by Recheck, the limit of Waitf or a retry; 0 if there is none
+
+	Applied []string // applied children in their order, by kind and name: "Deployment shop", outside of the parent's namespace "Secret other/shop"
+	Pruned  []string // children that the operator deletes after this pass, in their order
+
+	t       testing.TB
+	objects map[string]*kopf.Object
+}
+
+// PassOutcome is the effect of a handler's error on a pass.
+type PassOutcome string
+
+// The values of [PassResult].Outcome.
+const (
+	PassComplete PassOutcome = "complete" // other children are pruned
+	PassWaits    PassOutcome = "waits"    // the handler is called again when a child changes
+	PassRetried  PassOutcome = "retried"
+	PassFailed   PassOutcome = "failed" // the handler is called again only for another change
+)
+
+// Passed returns the result of a pass that [Pass] made, from the error of the handler.
+func Passed[T any](t testing.TB, p *kopf.Pass[T], err error) *PassResult {
+	t.Helper()
+	var rehearsal *reconcile.Rehearsal
+	if made := *testhooks.PassOf(p).(**reconcile.Pass); made != nil {
+		rehearsal = reconcile.RehearsalOf(made)
+	}
+	if rehearsal == nil {
+		t.Fatal("kopftest: Passed needs a request of kopftest.Pass")
+	}
+	out, next := rehearsal.Decide(testhooks.EngineError(err), p.Retry, p.Runtime)
+	got := &PassResult{Err: err, Next: next, t: t, objects: map[string]*kopf.Object{}}
+	var trees []map[string]any
+	got.Applied, trees = rehearsal.Applied()
+	for i, name := range got.Applied {
+		got.objects[name] = viewOf(t, trees[i])
+	}
+	switch {
+	case out.Waits:
+		got.Outcome = PassWaits
+	case !out.Final:
+		got.Outcome = PassRetried
+	case err != nil:
+		got.Outcome = PassFailed
+	default:
+		got.Outcome, got.Pruned = PassComplete, rehearsal.Pruned()
+	}
+	return got
+}
+
+// Object returns an applied child by its kind and name, as in Applied. It has the fields that the operator sends, except for the labels,
+// the annotation and the owner reference of the operator. If the pass has not applied the child, the test fails.
+func (r *PassResult) Object(name string) *kopf.Object {
+	r.t.Helper()
+	object := r.objects[name]
+	if object == nil {
+		r.t.Fatalf("kopftest: the pass has not applied %s; it has applied %s", name, cmp.Or(strings.Join(r.Applied, ", "), "nothing"))
+	}
+	return object
+}
