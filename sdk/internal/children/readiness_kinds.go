@@ -1,6 +1,7 @@
 package children
 
 import (
+	"math"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -155,17 +156,21 @@ func deployment(r *reader, h Health, seen bool) Health {
 		return observed(r, h, seen)
 	}
 	wanted := r.wants(1, "replicas")
-	if h, lacks := r.lacks(h, wanted, "updatedReplicas"); lacks {
+	if h, lacks := r.lacks(h, wanted, "replicas", "updatedReplicas"); lacks {
 		return h
 	}
 	if h, more := r.surplus(h, wanted); more {
 		return h
 	}
-	if h, lacks := r.lacks(h, wanted, "readyReplicas", "availableReplicas"); lacks {
+	if h, lacks := r.lacks(h, wanted, "readyReplicas"); lacks {
 		return h
 	}
+	if h, lacks := r.lacks(h, r.count("updatedReplicas"), "availableReplicas"); lacks {
+		return h
+	}
+	complete := progress.status == "True" && progress.reason() == "NewReplicaSetAvailable"
 	switch {
-	case progress.status != "" && progress.reason() != "NewReplicaSetAvailable":
+	case !complete && r.wants(math.MaxInt32, "progressDeadlineSeconds") != math.MaxInt32: // without a deadline, the condition is not set
 		return h.is(Progressing, "%s", progress.reasonFor("its new replicas are not complete"))
 	case r.condition("Available").status != "True":
 		return h.is(Progressing, "it is not available")
@@ -248,8 +253,12 @@ func definition(r *reader, h Health, _ bool) Health {
 	if c := r.condition("NamesAccepted"); c.status == "False" {
 		return h.is(Failed, "%s", c.reasonFor("its names are not accepted"))
 	}
-	if r.condition("Established").status == "True" {
+	c := r.condition("Established")
+	switch {
+	case c.status == "True":
 		return h.is(Ready, "it is established")
+	case c.status == "False" && c.reason() != "Installing":
+		return h.is(Failed, "%s", c.reasonFor("it cannot be established"))
 	}
 	return h.is(Progressing, "it is not established")
 }
