@@ -85,7 +85,7 @@ const (
 	WakeStart   WakeKind = "start"   // the operator has started, or continues the writes after its start
 	WakeChild   WakeKind = "child"   // a child was created, changed or deleted by others
 	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
-	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck] or of a wait is over, or the cluster now serves a declared kind
+	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck], [Own].ReadyWithin or a wait is over, or the cluster now serves a declared kind
 	WakeRetry   WakeKind = "retry"   // the last pass has failed
 	WakeRequest WakeKind = "request" // a person has asked for it, in the workbench or with "kopf retry"
 )

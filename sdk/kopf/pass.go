@@ -82,7 +82,7 @@ func (p *Pass[T]) Children(resource Selector) iter.Seq[*Child] {
 }
 
 // WaitReady returns nil if all of the objects exist and are ready. Otherwise, it returns an error of [Waitf] that names the first
-// object that is missing or not ready, with the reason. Readiness follows the rules of kstatus.
+// object that is missing or not ready, with the reason. Readiness follows the rules of kstatus, or [Own].ReadyIf.
 func (p *Pass[T]) WaitReady(objs ...metav1.Object) error {
 	for _, obj := range objs {
 		c := p.Child(obj)

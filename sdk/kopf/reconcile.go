@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,6 +47,18 @@ type Own struct {
 	// Observe lists the fields of the children that the operator keeps in addition to their state. The handler reads these
 	// fields in [Child.Observed], and is called when one of the fields changes.
 	Observe []Path
+
+	// ReadyIf decides whether a child is ready, in place of the rules of kstatus: nil means ready, and the text of an error is
+	// the [Child].Message. An error of [Permanentf] makes the state [ChildFailed]. A child that is being deleted, or whose
+	// status.observedGeneration is old, is not ready in any case. The operator calls the function for each version of a child,
+	// not concurrently for the same kind; it must be fast, and must not call the methods of a [Pass]. With ReadyIf, the operator
+	// receives the whole children, also the contents of Secrets.
+	ReadyIf func(child *Object) error
+
+	// ReadyWithin is how long a child may be not ready before its state is [ChildFailed] and the handler is called. It counts
+	// from the child's creation, its last change by the operator, or the loss of its readiness. If the operator restarts, it
+	// counts from the newest change of the child's conditions or, without conditions, from the restart. Zero means no limit.
+	ReadyWithin time.Duration
 
 	// Once lists the fields of the children that are applied at the creation only, such as "data" of a Secret with a random
 	// password. Later, the operator neither changes nor restores the fields. An adopted object keeps its fields.
@@ -102,6 +115,9 @@ func (o Own) reconcile(c *config) {
 	default:
 		c.fail("Own: the Recreate of %s is %q; want Background, Foreground or Orphan", selector, o.Recreate)
 	}
+	if o.ReadyWithin < 0 {
+		c.fail("Own: the ReadyWithin of %s is %s; want a positive duration, or 0 for no limit", selector, o.ReadyWithin)
+	}
 	if o.Drift < RevertDrift || o.Drift > YieldDrift {
 		c.fail("Own: the Drift of %s is %d; want RevertDrift, ReportDrift or YieldDrift", selector, o.Drift)
 	}
@@ -110,7 +126,10 @@ func (o Own) reconcile(c *config) {
 			c.fail("Own: %s is declared twice; remove one", selector)
 		}
 	}
-	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere, DeleteFirst: o.DeleteFirst, Recreate: string(o.Recreate)}
+	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere, DeleteFirst: o.DeleteFirst, Recreate: string(o.Recreate), ReadyWithin: o.ReadyWithin}
+	if o.ReadyIf != nil {
+		owned.ReadyIf = func(child *object.Object) error { return engineError(o.ReadyIf(objectOfWire(child))) }
+	}
 	for _, path := range o.Observe {
 		fixed, err := path.fixed()
 		if err != nil {

@@ -46,6 +46,9 @@ func TestReconcile_MistakesAreRegistrationErrors(t *testing.T) {
 		"an unknown policy": {func(r *kopf.Registry) {
 			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, Drift: 7})
 		}, "want RevertDrift, ReportDrift or YieldDrift"},
+		"a negative limit of readiness": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, ReadyWithin: -time.Second})
+		}, "want a positive duration, or 0 for no limit"},
 		"a malformed path": {func(r *kopf.Registry) {
 			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, Observe: []kopf.Path{"a..b"}})
 		}, "Observe of v1 configmaps"},

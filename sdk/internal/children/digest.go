@@ -19,7 +19,14 @@ type Lens struct {
 	HasStatus         bool          // the kind has a status subresource
 	Observe           []object.Path // further fields to keep
 	Once              []object.Path // fields that are applied at the creation only
+
+	// ReadyIf replaces the rules of readiness, except for children that are being deleted or that their controller has not
+	// seen; nil for the rules of [Assess].
+	ReadyIf func(*object.Object) Health
 }
+
+// MetadataOnly reports whether the metadata of a child suffices, so that its contents never enter the process.
+func (l *Lens) MetadataOnly() bool { return !l.HasStatus && len(l.Observe) == 0 && l.ReadyIf == nil }
 
 // Digest is all that the operator keeps of a child: about 300 bytes.
 type Digest struct {
@@ -65,7 +72,7 @@ func (d *Digest) Observed() string { return valueOf(d.observed) }
 
 // Digest reads a version of a child, which must have been parsed with its managedFields.
 func (l *Lens) Digest(o *object.Object) (Digest, error) {
-	h := Assess(o, l.HasStatus)
+	h := assess(o, l.HasStatus, l.ReadyIf)
 	meta := o.Member("metadata")
 	managed := field(meta, "managedFields") // found once, because it is most of the text
 	observed, err := l.observed(o)

@@ -3,6 +3,8 @@ package children
 import (
 	"bytes"
 	"fmt"
+	"time"
+	"unique"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -42,7 +44,9 @@ func (h Health) is(state State, format string, args ...any) Health {
 
 // Assess returns the health of a child by the rules of kstatus, with the exceptions that docs/decisions/children.md lists. Without a
 // status subresource, a kind has no controller that reports, so that its objects are ready once they exist.
-func Assess(o *object.Object, hasStatus bool) Health {
+func Assess(o *object.Object, hasStatus bool) Health { return assess(o, hasStatus, nil) }
+
+func assess(o *object.Object, hasStatus bool, readyIf func(*object.Object) Health) Health {
 	r := &reader{facts: tree{}}
 	for key, value := range object.Members(o.Raw) {
 		switch key {
@@ -52,12 +56,12 @@ func Assess(o *object.Object, hasStatus bool) Health {
 			r.status = value
 		}
 	}
-	h := r.assess(o, hasStatus)
+	h := r.assess(o, hasStatus, readyIf)
 	h.facts = r.facts
 	return h
 }
 
-func (r *reader) assess(o *object.Object, hasStatus bool) Health {
+func (r *reader) assess(o *object.Object, hasStatus bool, readyIf func(*object.Object) Health) Health {
 	var h Health
 	if o.Deleting {
 		return h.is(Terminating, "it is being deleted")
@@ -65,6 +69,9 @@ func (r *reader) assess(o *object.Object, hasStatus bool) Health {
 	observed, seen := r.number("observedGeneration")
 	if seen && observed != o.Generation {
 		return h.is(Progressing, "its controller has not seen the latest change")
+	}
+	if readyIf != nil {
+		return readyIf(o)
 	}
 	if c := r.condition("Stalled"); c.status == "True" {
 		return h.is(Failed, "%s", c.reasonFor("it is stalled"))
@@ -195,4 +202,38 @@ func (c condition) reasonFor(otherwise string) string {
 		return otherwise + ": " + reason
 	}
 	return otherwise
+}
+
+// Unready reports whether the child exists, and is neither ready nor being deleted.
+func (d *Digest) Unready() bool { return d.State != Ready && d.State != Terminating }
+
+// Late returns the digest of a child that has not got ready within a limit.
+func (d Digest) Late(limit time.Duration) Digest {
+	if d.State != Failed {
+		d.State, d.message = Failed, unique.Make("not ready within "+limit.String()+": "+d.Message())
+	}
+	return d
+}
+
+// UnreadySince returns since when a child is not ready, as far as its text says: the time of the last apply, or the newest
+// change of a condition. Without conditions, the loss of readiness has no time: it returns the time now.
+func (l *Lens) UnreadySince(o *object.Object, now time.Time) time.Time {
+	var since time.Time
+	for item := range object.Items(field(o.Raw, "status", "conditions")) {
+		if at, err := object.ParseTime(plain(field(item, "lastTransitionTime"))); err == nil && at.After(since) {
+			since = at
+		}
+	}
+	if since.IsZero() || since.After(now) {
+		return now
+	}
+	for item := range object.Items(field(o.Raw, "metadata", "managedFields")) {
+		if plain(field(item, "manager")) != l.Manager {
+			continue
+		}
+		if at, err := object.ParseTime(plain(field(item, "time"))); err == nil && at.After(since) && !at.After(now) {
+			since = at
+		}
+	}
+	return since
 }

@@ -2,7 +2,9 @@ package children
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -49,7 +51,7 @@ func TestAssess_FollowsTheRulesOfItsKind(t *testing.T) {
 		{deployment + `, status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, ` + available + `}`, Ready, "1 of 1 replicas are ready"},
 		{deployment + `, status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1}`, Progressing, "it is not available"},
 		{deployment + `, status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: too slow}]}`, Failed, "it makes no progress: too slow"},
-		{deployment + `, status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Progressing, status: "True", reason: ReplicaSetUpdated}]}`, Progressing, "its new replicas are not complete: ReplicaSetUpdated"},
+		{deployment + `, spec: {progressDeadlineSeconds: 600}, status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Progressing, status: "True", reason: ReplicaSetUpdated}]}`, Progressing, "its new replicas are not complete: ReplicaSetUpdated"},
 		{statefulSet + `, spec: {replicas: 2}, status: {observedGeneration: 2, replicas: 1}`, Progressing, "1 of 2 replicas are created"},
 		{statefulSet + `, spec: {replicas: 2}, status: {observedGeneration: 2, replicas: 2, readyReplicas: 2, currentReplicas: 1}`, Progressing, "1 of 2 replicas are current"},
 		{statefulSet + `, spec: {replicas: 1}, status: {observedGeneration: 2, replicas: 1, readyReplicas: 1, currentReplicas: 1, currentRevision: a, updateRevision: b}`, Progressing, "its replicas are being updated"},
@@ -86,6 +88,8 @@ func TestAssess_FollowsTheRulesOfItsKind(t *testing.T) {
 		{`apiVersion: batch/v1, kind: CronJob`, Ready, "it exists"},
 		{crd, Progressing, "it is not established"},
 		{crd + `, status: {conditions: [{type: NamesAccepted, status: "False", message: taken}]}`, Failed, "its names are not accepted: taken"},
+		{crd + `, status: {conditions: [{type: Established, status: "False", reason: Installing}]}`, Progressing, "it is not established"},
+		{crd + `, status: {conditions: [{type: Established, status: "False", message: broken}]}`, Failed, "it cannot be established: broken"},
 		{crd + `, status: {conditions: [{type: NamesAccepted, status: "True"}, {type: Established, status: "True"}]}`, Ready, "it is established"},
 		{`apiVersion: apiregistration.k8s.io/v1, kind: APIService, status: {conditions: [{type: Available, status: "False", message: down}]}`, Progressing, "it is not available: down"},
 		{custom, Unknown, "its controller has written no status"},
@@ -114,5 +118,62 @@ func TestAssess_DeletedObjectIsTerminating(t *testing.T) {
 	o := parsed(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, deletionTimestamp: "2026-01-01T00:00:00Z"}}`)
 	if h := Assess(o, false); h.State != Terminating {
 		t.Errorf("%s: %s", h.State, h.Message)
+	}
+}
+
+func TestDigest_ReadyIfReplacesTheRules(t *testing.T) {
+	custom := lens
+	custom.ReadyIf = func(o *object.Object) Health { return Health{State: Failed, Message: "no leader of " + o.Name} }
+	for text, want := range map[string]State{
+		web: Failed,
+		strings.Replace(web, "observedGeneration: 2", "observedGeneration: 1", 1):                                Progressing,
+		strings.Replace(web, "generation: 2\n", "generation: 2\n  deletionTimestamp: 2026-01-01T00:00:00Z\n", 1): Terminating,
+	} {
+		d, err := custom.Digest(parsed(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.State != want || want == Failed && d.Message() != "no leader of web" {
+			t.Errorf("it is %s: %s, not %s", d.State, d.Message(), want)
+		}
+	}
+}
+
+func TestLens_MetadataSufficesForKindsWithoutStatus(t *testing.T) {
+	readyIf := func(*object.Object) Health { return Health{} }
+	for _, tt := range []struct {
+		lens Lens
+		want bool
+	}{{Lens{}, true}, {Lens{HasStatus: true}, false}, {Lens{Observe: []object.Path{{"data"}}}, false}, {Lens{ReadyIf: readyIf}, false}} {
+		if got := tt.lens.MetadataOnly(); got != tt.want {
+			t.Errorf("%+v: %t", tt.lens, got)
+		}
+	}
+}
+
+func TestUnreadySince_IsTheNewestTimeOfConditionsAndApply(t *testing.T) {
+	at := func(hour int) time.Time { return time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC) }
+	const conditions = `status: {conditions: [{type: A, lastTransitionTime: "2026-01-01T03:00:00Z"}, {type: B, lastTransitionTime: "2026-01-01T02:00:00Z"}]}`
+	entry := func(manager, time string) string {
+		return `, metadata: {managedFields: [{manager: ` + manager + `, operation: Apply, time: "` + time + `"}]}`
+	}
+	for text, want := range map[string]time.Time{
+		`status: {phase: Pending}`: at(9),
+		conditions:                 at(3),
+		conditions + entry(lens.Manager, "2026-01-01T05:00:00Z"): at(5),
+		conditions + entry("other", "2026-01-01T05:00:00Z"):      at(3),
+		conditions + entry(lens.Manager, "2026-01-01T01:00:00Z"): at(3),
+		strings.ReplaceAll(conditions, "2026", "2036"):           at(9), // the cluster's clock is ahead
+	} {
+		if got := lens.UnreadySince(parsed(t, `{apiVersion: v1, kind: Pod, `+text+`}`), at(9)); !got.Equal(want) {
+			t.Errorf("%s: %s, not %s", text, got, want)
+		}
+	}
+}
+
+func TestDigest_LateIsFailed(t *testing.T) {
+	d := digest(t)
+	if late := d.Late(time.Minute); !d.Unready() || late.State != Failed || late.Message() != "not ready within 1m0s: 1 of 3 replicas are ready" {
+		t.Errorf("it is %s: %s", late.State, late.Message())
 	}
 }

@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"time"
+
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -11,6 +13,9 @@ type Owned struct {
 	Drift    DriftPolicy
 	Observe  []object.Path // further fields to keep of each child
 	Once     []object.Path // fields that are applied at the creation only
+
+	ReadyIf     func(*object.Object) error // nil for the rules of kstatus; a permanent error means that the child has failed
+	ReadyWithin time.Duration              // a child that is not ready for longer has failed; 0 for no limit
 
 	Adopt       bool   // take over existing objects that have no controller
 	Keep        bool   // children are never deleted, and have no owner reference

@@ -37,7 +37,13 @@ func (c *Child) String() string { return c.Resource.Kind + " " + c.Name }
 
 func nameOf(o *object.Object) childName { return childName{o.Namespace, o.Name} }
 
-func (k *kind) describe(d children.Digest) *Child {
+// describe returns a version of a child. A child that has not got ready in time has failed. The lock must be held.
+func (f *family) describe(k *kind, d children.Digest) *Child {
+	if c := k.children[childName{d.Namespace(), d.Name}]; c != nil && c.UID == d.UID && d.Unready() {
+		if due := c.due(); !due.IsZero() && !f.reconciler.deps.Now().Before(due) {
+			d = d.Late(k.owned.ReadyWithin)
+		}
+	}
 	lens := k.lens // a definition can change while a handler reads the child
 	return &Child{Resource: k.resource, Digest: d, lens: &lens}
 }
@@ -93,10 +99,12 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 	if before := k.children[name]; before != nil {
 		delete(f.parentOf(before.Owner()).children, before)
 		if before.UID == d.UID {
+			c.unready = before.unready
 			c.verified, c.verify, c.pruned = before.verified, before.verify, before.pruned
 			c.fight, c.unstable = before.fight, before.unstable
 		}
 	}
+	f.countUnready(c, o, initial)
 	if d.Entry != c.verified || d.Entry == 0 {
 		c.managed, c.partial = k.lens.ManagedFields(o, initial), initial
 	}
@@ -172,7 +180,7 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 
 // wakeFor returns the reason for a pass after an event of a child. For a modification, it compares the two versions.
 func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event string) Wake {
-	w := Wake{Kind: WakeChild, Type: event, Child: k.describe(latest)}
+	w := Wake{Kind: WakeChild, Type: event, Child: f.describe(k, latest)}
 	if event != watch.Modified {
 		return w
 	}
@@ -200,7 +208,7 @@ func (p *Pass) Child(obj metav1.Object) *Child {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
 	if c := k.children[name]; c != nil && c.Owner() == p.owner.UID {
-		return k.describe(c.Digest)
+		return p.family.describe(k, c.Digest)
 	}
 	return nil
 }
@@ -212,7 +220,7 @@ func (p *Pass) Children(resource resources.Selector) []*Child {
 	var all []*Child
 	for c := range p.parent.children {
 		if c.kind.owned.Selector == resource {
-			all = append(all, c.kind.describe(c.Digest))
+			all = append(all, p.family.describe(c.kind, c.Digest))
 		}
 	}
 	slices.SortFunc(all, func(a, b *Child) int {

@@ -223,3 +223,42 @@ func (p *Pass) uncount(d *desired) {
 		p.family.brake.prunes[d.kind] = counted[:len(counted)-1]
 	}
 }
+
+// countUnready notes when the limit of readiness begins to count for a new version of a child: when the child has lost its
+// readiness, or was applied with another text. The lock must be held.
+func (f *family) countUnready(c *child, o *object.Object, initial bool) {
+	previous := c.kind.children[c.name()]
+	switch {
+	case c.kind.owned.ReadyWithin == 0:
+	case !c.Digest.Unready():
+		c.unready = 0
+	case c.unready == 0 || previous == nil || previous.Applied != c.Applied:
+		since := f.reconciler.deps.Now()
+		if initial {
+			since = c.kind.lens.UnreadySince(o, since)
+		}
+		c.unready = since.UnixNano()
+	}
+}
+
+// due returns when the limit of a child's readiness ends; zero if the child is ready or there is no limit.
+func (c *child) due() time.Time {
+	if c.unready == 0 || c.kind.owned.ReadyWithin == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, c.unready).Add(c.kind.owned.ReadyWithin)
+}
+
+// armReadiness makes a pass due when the next limit of a child's readiness ends. The lock must be held.
+func (f *family) armReadiness(p *parent) {
+	now := f.reconciler.deps.Now()
+	var next time.Time
+	for c := range p.children {
+		if due := c.due(); due.After(now) && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
+	}
+	if !next.IsZero() {
+		f.arm(p, WakeRecheck, next.Sub(now))
+	}
+}

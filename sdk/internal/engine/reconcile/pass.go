@@ -131,6 +131,7 @@ func (p *Pass) End(out handlers.Outcome) {
 	if p.recheck > 0 {
 		f.arm(parent, WakeRecheck, p.recheck)
 	}
+	f.armReadiness(parent)
 	if len(parent.wakes) > 0 {
 		f.requeue(parent)
 	}
@@ -143,10 +144,10 @@ func (p *Pass) settle(at noted, before children.Digest) {
 	switch {
 	case now == nil && before.UID == "":
 	case now == nil:
-		p.parent.add(Wake{Kind: WakeChild, Type: watch.Deleted, Child: at.kind.describe(before)})
+		p.parent.add(Wake{Kind: WakeChild, Type: watch.Deleted, Child: p.family.describe(at.kind, before)})
 	case now.ResourceVersion == before.ResourceVersion:
 	case before.UID != now.UID:
-		p.parent.add(Wake{Kind: WakeChild, Type: watch.Added, Child: at.kind.describe(now.Digest)})
+		p.parent.add(Wake{Kind: WakeChild, Type: watch.Added, Child: p.family.describe(at.kind, now.Digest)})
 	default:
 		if wake := now.Digest.Wake(&before); wake != children.NoWake {
 			now.verify = now.verify || wake == children.WakeVerify || now.Generation != before.Generation

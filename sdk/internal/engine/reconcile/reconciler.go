@@ -93,6 +93,8 @@ type child struct {
 	fight    repeats   // reverts of changes by others
 	unstable *unstable // nil if the text has changed only with the parent
 	pruned   bool      // the operator has deleted it
+
+	unready int64 // Unix time in nanoseconds since which [handlers.Owned.ReadyWithin] counts; 0 while the child is ready
 }
 
 func (c *child) name() childName { return childName{c.Namespace(), c.Name} }
@@ -151,7 +153,28 @@ func managerOf(prefix, name string) string {
 func (f *family) lensOf(o *handlers.Owned, res *resources.Resource) children.Lens {
 	return children.Lens{
 		Manager: f.manager, OwnerLabel: ownerUIDLabel, StreamLabel: ownedByLabel, AppliedAnnotation: f.reconciler.prefix + "/" + appliedName,
-		HasStatus: res.HasSubresource("status"), Observe: o.Observe, Once: o.Once,
+		HasStatus: res.HasSubresource("status"), Observe: o.Observe, Once: o.Once, ReadyIf: readyIf(o),
+	}
+}
+
+// readyIf returns the rule of readiness that the user has declared for a kind; nil without one. A panic of the user's function
+// leaves the state unknown.
+func readyIf(o *handlers.Owned) func(*object.Object) children.Health {
+	if o.ReadyIf == nil {
+		return nil
+	}
+	return func(child *object.Object) children.Health {
+		var err error
+		if panicked := core.WithRecovery(func() { err = o.ReadyIf(child) }); panicked != nil {
+			return children.Health{State: children.Unknown, Message: "ReadyIf: " + panicked.Error()}
+		}
+		switch {
+		case err == nil:
+			return children.Health{State: children.Ready, Message: "it is ready"}
+		case handlers.ErrorKindOf(err) == handlers.KindPermanent:
+			return children.Health{State: children.Failed, Message: err.Error()}
+		}
+		return children.Health{State: children.Progressing, Message: err.Error()}
 	}
 }
 

@@ -175,8 +175,8 @@ func (r *Reconciler) start(ctx context.Context, key streamKey, f *family, k *kin
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stream{cancel: cancel, done: make(chan struct{}), gains: r.deps.Shards.Gains(), resource: k.resource}
 	settings, res := r.deps.Settings, k.resource
-	metadataOnly, keeps := !k.lens.HasStatus && len(k.owned.Observe) == 0, r.keeps(f, k) // the goroutine has no lock
-	listing := map[childName]bool{}                                                      // the children of the first list
+	metadataOnly, keeps := k.lens.MetadataOnly(), r.keeps(f, k) // the goroutine has no lock
+	listing := map[childName]bool{}                             // the children of the first list
 	go func() {
 		defer close(s.done)
 		watch.Run(ctx, watch.Options{
