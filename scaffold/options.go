@@ -32,6 +32,9 @@ type Options struct {
 	// ClusterScoped makes the resource one without namespaces.
 	ClusterScoped bool
 
+	// WithChildren makes an operator that keeps a Deployment for each object. Not possible with ClusterScoped.
+	WithChildren bool
+
 	// SDK is the folder of the SDK in a checkout of kopf. The operator then uses it through a go.work
 	// file, because it cannot be downloaded. Empty for the released SDK of the version below.
 	SDK string
@@ -90,6 +93,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if len(validation.IsDNS1035Label(o.Plural)) > 0 {
 		return o, &InvalidError{"Plural", o.Plural, "use lower-case letters, digits and hyphens, such as widgets"}
+	}
+	if o.WithChildren && o.ClusterScoped {
+		return o, &InvalidError{"Namespaced", "false", "the Deployments of an operator with children are in the namespaces of their objects"}
 	}
 	if o.Module == "" {
 		o.Module = "example.com/" + moduleName(name)

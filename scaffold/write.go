@@ -62,9 +62,13 @@ func Write(o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	handlers := "handlers/handlers"
+	if o.WithChildren {
+		handlers = "handlers/children"
+	}
 	files := []file{
-		{"handlers/handlers.go", "handlers/handlers.go.tmpl", false},
-		{"handlers/handlers_test.go", "handlers/handlers_test.go.tmpl", false},
+		{"handlers/handlers.go", handlers + ".go.tmpl", false},
+		{"handlers/handlers_test.go", handlers + "_test.go.tmpl", false},
 		{"handlers/crd.yaml", "handlers/crd.yaml.tmpl", false},
 		{"handlers/sample.yaml", "handlers/sample.yaml.tmpl", false},
 		{"README.md", "README.md.tmpl", false},

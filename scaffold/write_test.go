@@ -80,6 +80,28 @@ func TestWrite_ResourceOfOptions(t *testing.T) {
 	}
 }
 
+func TestWrite_WithChildrenHasOnlyFilesOfThatOperator(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Write(Options{Dir: dir, Kind: "Shop", WithChildren: true}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"handlers/handlers.go":      "kopf.OnReconcile(r, kopf.Resource(\"example.com/v1\", \"shops\"), reconcile,",
+		"handlers/handlers_test.go": "kopftest.Pass[Shop](t, Register,",
+		"handlers/crd.yaml":         "                size: {type: integer, minimum: 0, default: 1}\n                image: {type: string}\n            status:\n",
+		"handlers/sample.yaml":      "spec:\n  size: 1\n  image: nginx\n",
+		"AGENTS.md":                 "- Each kind of children is declared by a `kopf.Own`",
+		"README.md":                 "kopf). Each object has a Deployment",
+	} {
+		if text := string(read(t, dir, name)); !strings.Contains(text, want) || strings.Contains(text, "OnCreate") || strings.Contains(text, "kopftest.Change") {
+			t.Errorf("%s is\n%s", name, text)
+		}
+	}
+	if got := len(tree(t, dir)); got != 8 {
+		t.Errorf("the operator has %d files: %q", got, tree(t, dir))
+	}
+}
+
 func TestWrite_PrefixIsValidAndOfTheOperator(t *testing.T) {
 	for _, test := range []struct{ folder, group, want string }{
 		{"hello", "", "hello.example.com"},
@@ -149,6 +171,7 @@ func TestWrite_RefusesOptionsAndWritesNothing(t *testing.T) {
 		{"Version", Options{Version: "1"}},
 		{"Plural", Options{Plural: "Hellos"}},
 		{"Module", Options{Module: "no module"}},
+		{"Namespaced", Options{WithChildren: true, ClusterScoped: true}},
 	} {
 		dir := t.TempDir()
 		if test.o.Dir == "" {

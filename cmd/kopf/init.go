@@ -22,7 +22,7 @@ func newInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a new operator, which runs as it is",
-		Long: `Write a new operator into a folder (default: the current one): a Go module with two handlers,
+		Long: `Write a new operator into a folder (default: the current one): a Go module with handlers,
 the definition of their resource, an object to try them with, and tests. Files that exist are
 never overwritten. A module that exists is kept.
 
@@ -31,7 +31,10 @@ never overwritten. A module that exists is kept.
   kopf init hello
 
   # Another resource
-  kopf init billing-operator --kind=Invoice --group=billing.example.com --version=v1alpha1`,
+  kopf init billing-operator --kind=Invoice --group=billing.example.com --version=v1alpha1
+
+  # An operator whose objects have Deployments
+  kopf init web-app --with-children`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -52,6 +55,7 @@ never overwritten. A module that exists is kept.
 	set.StringVar(&o.Version, "version", "v1", "the version of the resource")
 	set.StringVar(&o.Plural, "plural", "", "the name of the resource (default: the plural of the kind, in lower case)")
 	set.BoolVar(&namespaced, "namespaced", true, "whether objects of the resource are in namespaces")
+	set.BoolVar(&o.WithChildren, "with-children", false, "write an operator that keeps a Deployment for each object")
 	set.StringVar(&o.Module, "module", "", "the path of the Go module (default: example.com/ and the name of the folder)")
 	for _, flag := range []string{"kind", "group", "version", "plural", "module"} {
 		completeWith(cmd, flag)

@@ -92,27 +92,34 @@ func TestE2E_InitRunsAndPassesItsTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := shortDir(t)
-	cmd, _, stderr := command(t, state, "init", "hello")
-	if got := code(t, cmd.Run()); got != 0 {
-		t.Fatalf("%d, %s", got, stderr)
-	}
-	folder := filepath.Join(state, "hello")
-	env := []string{"XDG_STATE_HOME=" + filepath.Join(state, "s"), "KOPF_CONTROLPLANE=" + program, "GOWORK="}
+	for flag, want := range map[string]string{
+		"--with-children=false": "kopf: settled: 2 objects, 1 without handlers; 1 handler succeeded\n",
+		"--with-children":       "kopf: settled: 2 objects, 1 without handlers; 1 handler succeeded\n",
+	} {
+		t.Run(flag, func(t *testing.T) {
+			state := shortDir(t)
+			cmd, _, stderr := command(t, state, "init", "hello", flag)
+			if got := code(t, cmd.Run()); got != 0 {
+				t.Fatalf("%d, %s", got, stderr)
+			}
+			folder := filepath.Join(state, "hello")
+			env := []string{"XDG_STATE_HOME=" + filepath.Join(state, "s"), "KOPF_CONTROLPLANE=" + program, "GOWORK="}
 
-	cmd, stdout, stderr := command(t, folder, "run", "./handlers", "--ephemeral", "-A", "--apply", "handlers/", "--until=settled")
-	cmd.Env = append(cmd.Env, env...)
-	if got := code(t, cmd.Run()); got != 0 {
-		t.Fatalf("%d, %s%s", got, stdout, stderr)
-	}
-	if want := "kopf: settled: 2 objects, 1 without handlers; 1 handler succeeded\n"; !strings.HasSuffix(stderr.String(), want) {
-		t.Errorf("standard error does not end with %q: %s", want, stderr)
-	}
+			cmd, stdout, stderr := command(t, folder, "run", "./handlers", "--ephemeral", "-A", "--apply", "handlers/", "--until=settled")
+			cmd.Env = append(cmd.Env, env...)
+			if got := code(t, cmd.Run()); got != 0 {
+				t.Fatalf("%d, %s%s", got, stdout, stderr)
+			}
+			if !strings.HasSuffix(stderr.String(), want) {
+				t.Errorf("standard error does not end with %q: %s", want, stderr)
+			}
 
-	test := exec.CommandContext(t.Context(), "go", "test", "./...")
-	test.Dir = folder
-	test.Env = append(os.Environ(), env...)
-	if out, err := test.CombinedOutput(); err != nil || !strings.Contains(string(out), "ok  \texample.com/hello/handlers") {
-		t.Errorf("%v\n%s", err, out)
+			test := exec.CommandContext(t.Context(), "go", "test", "./...")
+			test.Dir = folder
+			test.Env = append(os.Environ(), env...)
+			if out, err := test.CombinedOutput(); err != nil || !strings.Contains(string(out), "ok  \texample.com/hello/handlers") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
