@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-MODULES   := . sdk sdk/leaderelection sdk/metrics examples devcluster/controlplane hack/kustomize sdk/internal/children/kstatus
+MODULES   := . sdk sdk/leaderelection sdk/metrics examples devcluster/controlplane hack/kustomize sdk/internal/children/kstatus bench/peers/webapp
 BIN       := $(CURDIR)/bin
 GO        ?= go
 GOLANGCI  := v2.15.0
@@ -65,7 +65,7 @@ test: controlplane ## Run all tests, against the real control plane: before you 
 lint: $(BIN)/golangci-lint-$(GOLANGCI) ## Check the code: linters, imports, formatting
 	@for m in $(MODULES); do \
 		echo "lint $$m"; \
-		(cd $$m && case $$m in devcluster/controlplane | hack/kustomize | */kstatus) export GOWORK=off ;; esac; $< run ./...) || exit 1; \
+		(cd $$m && case $$m in devcluster/controlplane | hack/kustomize | */kstatus | bench/peers/webapp) export GOWORK=off ;; esac; $< run ./...) || exit 1; \
 	done
 	@$(MAKE) --no-print-directory prose
 	@$(GO) list -m all >/dev/null || { echo "the module graph is broken: run make tidy"; exit 1; }
