@@ -9,7 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 )
 
-// Child is the state of a child in the last version that the operator has received.
+// Child is the state of a child in the last version that the operator has received. In a [WakeWatched] reason, it is the identity
+// of the watched object, without a state.
 type Child struct {
 	Resource        ResourceInfo
 	Namespace, Name string
@@ -23,6 +24,9 @@ type Child struct {
 
 // String returns the kind, the name and the state: "Deployment shop: progressing".
 func (c *Child) String() string {
+	if c.State == "" {
+		return c.Resource.Kind + " " + c.Name
+	}
 	return c.Resource.Kind + " " + c.Name + ": " + string(c.State)
 }
 
@@ -55,8 +59,8 @@ func childOf(c *reconcile.Child) *Child {
 // Wake is a reason for a [Pass].
 type Wake struct {
 	Kind    WakeKind
-	Type    watch.EventType // type of the child's event; empty without a child
-	Child   *Child          // nil unless a child has changed
+	Type    watch.EventType // type of the event; empty without an object
+	Child   *Child          // child or watched object that has changed; nil for other reasons
 	Changes Diff            // changes of the child's state and its observed fields, such as status.readyReplicas
 }
 
@@ -85,6 +89,7 @@ const (
 	WakeStart   WakeKind = "start"   // the operator has started, or continues the writes after its start
 	WakeChild   WakeKind = "child"   // a child was created, changed or deleted by others
 	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
+	WakeWatched WakeKind = "watched" // an object of [RefersTo] or [Watches] was created, changed or deleted
 	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck], [Own].ReadyWithin or a wait is over, or the cluster now serves a declared kind
 	WakeRetry   WakeKind = "retry"   // the last pass has failed
 	WakeRequest WakeKind = "request" // a person has asked for it, in the workbench or with "kopf retry"

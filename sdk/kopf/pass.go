@@ -23,7 +23,7 @@ type Pass[T any] struct {
 	Attempt
 
 	Object *T     // see [Change.Object]
-	Wakes  []Wake // reasons for the call, the oldest first; at most 16, and at most one of each kind for a child
+	Wakes  []Wake // reasons for the call, the oldest first; at most 16, and at most one of each kind for an object
 
 	pass *reconcile.Pass // nil in a literal
 }
@@ -137,7 +137,11 @@ func passOf[T any](cause *handlers.Cause, call *handlers.Call) (*Pass[T], error)
 	}
 	if p.pass != nil {
 		for _, w := range p.pass.Wakes() {
-			p.Wakes = append(p.Wakes, Wake{Kind: WakeKind(w.Kind), Type: watch.EventType(w.Type), Child: childOf(w.Child), Changes: diffOf(w.Changes)})
+			wake := Wake{Kind: WakeKind(w.Kind), Type: watch.EventType(w.Type), Child: childOf(w.Child), Changes: diffOf(w.Changes)}
+			if wake.Kind == WakeWatched {
+				wake.Child.State = ""
+			}
+			p.Wakes = append(p.Wakes, wake)
 		}
 	}
 	var err error

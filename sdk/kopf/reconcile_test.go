@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -21,6 +22,10 @@ var (
 	parents   = kopf.Resource("kopf.dev/v1", "kopfexamples")
 	ownedMaps = kopf.Resource("v1", "configmaps")
 )
+
+func concernsNone(context.Context, *kopf.IndexRequest[kopf.Object]) []types.NamespacedName {
+	return nil
+}
 
 func TestReconcile_MistakesAreRegistrationErrors(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -40,6 +45,30 @@ func TestReconcile_MistakesAreRegistrationErrors(t *testing.T) {
 		"no resource": {func(r *kopf.Registry) {
 			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{})
 		}, "the resource is not named"},
+		"a reference without a field": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.RefersTo(ownedMaps))
+		}, "RefersTo: no field of the object names v1 configmaps"},
+		"references in a malformed path": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.RefersTo(ownedMaps, "spec..config"))
+		}, "RefersTo: the names of v1 configmaps: invalid field"},
+		"references in the whole object": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.RefersTo(ownedMaps, ""))
+		}, "RefersTo: the names of v1 configmaps: the path is empty"},
+		"references to all resources": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.RefersTo(kopf.Resource(kopf.Everything), "spec.name"))
+		}, "RefersTo: * selects several resources"},
+		"references to no resource": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.RefersTo(kopf.Selector{}, "spec.name"))
+		}, "RefersTo: the selector"},
+		"references twice": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.RefersTo(ownedMaps, "spec.a"), kopf.RefersTo(ownedMaps, "spec.b"))
+		}, "RefersTo: v1 configmaps is given twice"},
+		"a watch without a function": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Watches[kopf.Object](ownedMaps, nil))
+		}, "Watches: the function of v1 configmaps is nil"},
+		"a watch twice": {func(r *kopf.Registry) {
+			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Watches(ownedMaps, concernsNone), kopf.Watches(ownedMaps, concernsNone))
+		}, "Watches: v1 configmaps is given twice"},
 		"kept and pruned": {func(r *kopf.Registry) {
 			kopf.OnReconcile(r, parents, reconcileNothing, kopf.Own{Resource: ownedMaps, Keep: true, Prune: true})
 		}, "remove Keep or Prune"},

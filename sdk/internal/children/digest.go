@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"strings"
 	"unique"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -91,6 +92,11 @@ func (l *Lens) Digest(o *object.Object) (Digest, error) {
 		namespace: unique.Make(o.Namespace), owner: unique.Make(plain(field(meta, "labels", l.OwnerLabel))),
 		message: unique.Make(h.Message), facts: unique.Make(string(facts)), observed: unique.Make(observed),
 	}, nil
+}
+
+// Identity returns a digest with nothing but the identity and the version of an object.
+func Identity(o *object.Object) Digest {
+	return Digest{UID: o.UID, Name: strings.Clone(o.Name), ResourceVersion: o.ResourceVersion, namespace: unique.Make(o.Namespace)}
 }
 
 // entry returns the hash of the text of our entry. The API server writes the same fields in the same order.

@@ -22,6 +22,7 @@ type keeper struct {
 	*kopftest.Operator
 	t      testing.TB
 	own    custom
+	others []kopf.ReconcileOption // options of the handler beside the kinds of children
 	parent *kopftest.Object
 	ticks  int
 
@@ -76,6 +77,7 @@ func (k *keeper) reconcile(kinds []kopf.Own, handler func(context.Context, *kopf
 		for i := range kinds { // a test may change the kinds before it starts the operator again
 			options[i] = kinds[i]
 		}
+		options = append(options, k.others...)
 		kopf.OnReconcile(r, k.own.selector(), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
 			k.note(p)
 			return handler(ctx, p)

@@ -35,6 +35,7 @@ func Describe(config Config, known []inspect.APIResource) (inspect.Description, 
 	d.Reviewed = p.reviewed()
 	p.ofHandledObjects()
 	p.ofChildren()
+	p.ofWatched()
 	p.ofRequests()
 	d.Permissions, d.Unserved, d.Assumed = p.list, p.unserved, p.assumed
 	return d, nil

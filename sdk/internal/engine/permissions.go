@@ -82,6 +82,25 @@ func (p *permissions) ofChildren() {
 	}
 }
 
+// ofWatched adds the permissions for the watched objects that are no children.
+func (p *permissions) ofWatched() {
+	for _, h := range p.registry.All() {
+		if len(h.Watches) == 0 {
+			continue
+		}
+		parents := p.resolve(h, h.Selector)
+		everywhere := slices.ContainsFunc(parents, func(res resources.Resource) bool { return !res.Namespaced })
+		for _, watched := range h.Watches {
+			for _, res := range p.resolve(h, watched.Selector) {
+				p.add(inspect.Permission{
+					Group: res.Group, Resource: res.Plural, Verbs: []string{"list", "watch"}, Scope: p.scope(res.Namespaced && !everywhere),
+					Purpose: "objects that concern the handled objects",
+				}, h)
+			}
+		}
+	}
+}
+
 // ofOwners adds the permissions that some clusters require for owner references that block the deletion of the owner.
 func (p *permissions) ofOwners(h *handlers.Handler, owners []resources.Resource) {
 	for _, res := range owners {

@@ -67,6 +67,8 @@ type Handler struct {
 	Admission AdmissionOptions
 	// Owns are the kinds of children of a reconcile handler, in the order of the registration.
 	Owns []Owned
+	// Watches are the resources whose objects wake the objects of a reconcile handler.
+	Watches []Watched
 	// Uses are the requests that the function makes by itself. They only serve to describe the operator.
 	Uses []Use
 

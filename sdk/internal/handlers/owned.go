@@ -1,7 +1,10 @@
 package handlers
 
 import (
+	"context"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -23,6 +26,16 @@ type Owned struct {
 	Recreate    string // propagation of the deletion before a child is created anew; empty if children are never created anew
 	DeleteFirst bool   // the operator deletes the children before their parent
 	Elsewhere   bool   // children can be where the garbage collection of the cluster does not delete them with their parent
+}
+
+// Watched is a resource whose objects are no children, and wake the objects of a [Reconcile] handler.
+type Watched struct {
+	Selector     resources.Selector
+	MetadataOnly bool
+	Names        []object.Path // fields with the names of the objects; none with Map
+
+	// Map returns the parents that an object concerns; nil with Names.
+	Map func(ctx context.Context, call *Call) ([]types.NamespacedName, error)
 }
 
 // DriftPolicy decides about applied fields that others have changed.

@@ -78,6 +78,7 @@ const (
 	LogDriftLeft       LogName = "drift.left"
 	LogDriftFight      LogName = "drift.fight"
 	LogPruneStopped    LogName = "prune.stopped"
+	LogWatchedUnmapped LogName = "watched.unmapped"
 
 	LogIndexComplete  LogName = "index.complete"
 	LogIndexFailed    LogName = "index.failed"

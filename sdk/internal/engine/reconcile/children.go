@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -48,8 +49,26 @@ func (f *family) describe(k *kind, d children.Digest) *Child {
 	return &Child{Resource: k.resource, Digest: d, lens: &lens}
 }
 
-// observe takes an event of a child into account. Initial is whether it belongs to the first list of a stream.
-func (f *family) observe(k *kind, event watch.Event, initial bool) {
+// served implements [source].
+func (k *kind) served() *resources.Resource { return k.resource }
+
+// sharded implements [source].
+func (k *kind) sharded() bool { return true }
+
+// scopes implements [source].
+func (k *kind) scopes(namespaces []string) []string {
+	return scopesOf(k.family.resource, k.resource, k.owned.Elsewhere, namespaces)
+}
+
+// configure implements [source].
+func (k *kind) configure(o *watch.Options) {
+	o.LabelSelector, o.KeepManagedFields, o.Keep = ownedByLabel+"="+k.family.label, true, k.keeps()
+	o.MetadataOnly = k.lens.MetadataOnly()
+}
+
+// observe implements [source].
+func (k *kind) observe(_ context.Context, event watch.Event, initial bool) {
+	f := k.family
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if k.resource == nil {
@@ -128,9 +147,9 @@ func (f *family) remove(k *kind, name childName) {
 	}
 }
 
-// retain forgets the children of a scope that the first list of a stream does not have: they were deleted while no stream
-// was running.
-func (f *family) retain(k *kind, scope string, listed map[childName]bool) {
+// retain implements [source].
+func (k *kind) retain(scope string, listed map[childName]bool) {
+	f := k.family
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, c := range k.children {

@@ -71,9 +71,9 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	p.disarm()
 	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes}
 	if slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind != WakeStart }) {
-		p.pass.sight = p.hashSight()
+		p.pass.sight = p.hashSight() + f.hashWatched(b.Object.UID)
 	}
-	p.wakes = nil
+	p.wakes, p.begun = nil, true
 	return p.pass
 }
 
@@ -82,13 +82,13 @@ func (f *family) arrive(b *core.Beginning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.parentOf(b.Object.UID)
-	known := p.object != nil
+	known, follows := p.object != nil, f.follow(b.Object)
 	p.object = b.Object.Detached()
 	switch {
 	case !known && b.Listed:
 		p.add(Wake{Kind: WakeStart})
 		p.braking = true
-	case !known, p.essence != b.Essence:
+	case !known, p.essence != b.Essence, follows:
 		p.add(Wake{Kind: WakeObject})
 		p.braking = false
 	}

@@ -79,7 +79,7 @@ func (k *keptPolicy) event(tb testing.TB, version int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	k.pass.family.observe(k.kind, watch.Event{Type: frame.Type, Object: frame.Object}, version == 1)
+	k.kind.observe(context.Background(), watch.Event{Type: frame.Type, Object: frame.Object}, version == 1)
 }
 
 // BenchmarkUnchangedChild is one child in a pass that changes nothing: its text is made and compared.

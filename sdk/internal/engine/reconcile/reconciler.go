@@ -60,6 +60,7 @@ type family struct {
 	mu      sync.Mutex
 	handler *handlers.Handler // nil outside of passes: see [Apply]
 	kinds   []*kind           // owned kinds, in the order of the declarations
+	watched []*watchedKind
 	parents map[string]*parent
 	brake   brake
 
@@ -68,6 +69,7 @@ type family struct {
 
 // kind is a kind of children.
 type kind struct {
+	family   *family
 	owned    *handlers.Owned
 	order    int                 // position of the declaration
 	resource *resources.Resource // nil while the cluster does not serve the kind
@@ -107,6 +109,7 @@ type parent struct {
 	essence uint64
 	wakes   []Wake
 	pass    *Pass
+	begun   bool // there was a pass
 
 	due     time.Time // time of the next pass without an event; zero if there is none
 	timer   *time.Timer
@@ -206,6 +209,9 @@ func (r *Reconciler) Forget(key queue.Key) {
 	p := f.parents[key.Object]
 	if p == nil {
 		return
+	}
+	for _, k := range f.watched {
+		k.table.Forget(key.Object)
 	}
 	p.disarm()
 	if len(p.children) == 0 {

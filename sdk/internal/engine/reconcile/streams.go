@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"reflect"
-	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -13,28 +12,47 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// streamKey identifies the stream of the children of one kind in one namespace, of all parents of a resource.
+// streamKey identifies the stream of a source in one namespace, for all parents of a resource.
 type streamKey struct {
-	parents  string // key of the parents' resource
-	children string // key of the children's resource
-	order    int    // position of the kind
-	scope    string // namespace; empty for the whole cluster
+	parents string // key of the parents' resource
+	objects string // key of the objects' resource
+	order   int    // position of the source
+	scope   string // namespace; empty for the whole cluster
 }
 
-// stream is a running stream of children.
+// source is a kind of children, or of watched objects.
+type source interface {
+	served() *resources.Resource // nil while the cluster does not serve the resource
+	sharded() bool               // the stream has only the objects of this replica's parents
+	scopes(namespaces []string) []string
+	configure(o *watch.Options)
+
+	// observe takes an event into account. Initial is whether it belongs to the first list of a stream.
+	observe(ctx context.Context, event watch.Event, initial bool)
+
+	// retain forgets the objects of a scope that the first list of a stream does not have: they were deleted while no stream was
+	// running.
+	retain(scope string, listed map[childName]bool)
+}
+
+// stream is a running stream of a source.
 type stream struct {
+	source source
 	cancel context.CancelFunc
 	done   chan struct{}
-	listed bool // all existing children are known
+	listed bool // all existing objects are known
 	gains  int  // value of Shards.Gains at the start
 
-	resource *resources.Resource // resource of the children when the stream started
+	resource *resources.Resource // resource of the objects when the stream started
 }
 
-// Adjust watches the children of the served parents, and of no others. It waits until the streams that are not needed
-// have ended. Known are all resources of the cluster; the empty namespace is the whole cluster.
+// lacks reports whether the stream is from before the last gain of shards, so that it lacks children.
+func (s *stream) lacks(gains int) bool { return s.source.sharded() && s.gains != gains }
+
+// Adjust watches the children and the watched objects of the served parents, and no others. It waits until the streams that are
+// not needed have ended. Known are all resources of the cluster; the empty namespace is the whole cluster.
 func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resource, namespaces []string) {
-	wanted := map[streamKey]*kind{}
+	wanted := map[streamKey]source{}
 	r.mu.Lock()
 	keep := map[string]bool{}
 	for i := range served {
@@ -51,18 +69,18 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 			r.families[key] = f
 		}
 		f.resolve(known)
-		for _, k := range f.kinds {
-			if k.resource == nil {
+		for order, objects := range f.sources() {
+			if objects.served() == nil {
 				continue
 			}
-			for _, scope := range scopesOf(&served[i], k, namespaces) {
-				wanted[streamKey{key, k.resource.Key(), k.order, scope}] = k
+			for _, scope := range objects.scopes(namespaces) {
+				wanted[streamKey{key, objects.served().Key(), order, scope}] = objects
 			}
 		}
 	}
 	gains := r.deps.Shards.Gains()
 	ended := r.takeStreams(func(key streamKey, s *stream) bool {
-		return wanted[key] == nil || wanted[key].resource != s.resource || s.gains != gains
+		return wanted[key] == nil || wanted[key].served() != s.resource || s.lacks(gains)
 	})
 	r.mu.Unlock()
 	wait(ended)
@@ -74,9 +92,9 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 			delete(r.families, key)
 		}
 	}
-	for key, k := range wanted {
+	for key, objects := range wanted {
 		if r.streams[key] == nil {
-			r.streams[key] = r.start(ctx, key, r.families[key.parents], k)
+			r.streams[key] = r.start(ctx, key, r.families[key.parents], objects)
 		}
 	}
 	for key, f := range r.families {
@@ -86,10 +104,22 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 	}
 }
 
-// scopesOf returns the namespaces in which the children of a kind are watched: those of the parents or, if the parents are
+// sources returns the owned kinds and the watched resources, in the order of their streams.
+func (f *family) sources() []source {
+	var all []source
+	for _, k := range f.kinds {
+		all = append(all, k)
+	}
+	for _, k := range f.watched {
+		all = append(all, k)
+	}
+	return all
+}
+
+// scopesOf returns the namespaces in which the objects of a resource are watched: those of the parents or, if the parents are
 // cluster-scoped or have children elsewhere, all.
-func scopesOf(parents *resources.Resource, k *kind, namespaces []string) []string {
-	if !parents.Namespaced || !k.resource.Namespaced || k.owned.Elsewhere {
+func scopesOf(parents, objects *resources.Resource, elsewhere bool, namespaces []string) []string {
+	if !parents.Namespaced || !objects.Namespaced || elsewhere {
 		return []string{""}
 	}
 	return namespaces
@@ -121,19 +151,16 @@ func wait(ended []*stream) {
 	}
 }
 
-// resolve sets the resources of the owned kinds.
+// resolve sets the resources of the owned kinds and the watched resources.
 func (f *family) resolve(known []resources.Resource) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.handler.Owns {
 		if i == len(f.kinds) {
-			f.kinds = append(f.kinds, &kind{owned: &f.handler.Owns[i], order: i, children: map[childName]*child{}})
+			f.kinds = append(f.kinds, &kind{family: f, owned: &f.handler.Owns[i], order: i, children: map[childName]*child{}})
 		}
 		k := f.kinds[i]
-		var found *resources.Resource
-		if selected := k.owned.Selector.Select(known); len(selected) == 1 {
-			found = &selected[0]
-		}
+		found := selectOne(k.owned.Selector, known)
 		if found != nil && k.resource != nil && reflect.DeepEqual(found, k.resource) {
 			continue
 		}
@@ -150,6 +177,15 @@ func (f *family) resolve(known []resources.Resource) {
 			k.lens = f.lensOf(k.owned, found)
 		}
 	}
+	f.resolveWatched(known)
+}
+
+// selectOne returns the selected resource; nil if the selector selects none, or several.
+func selectOne(selector resources.Selector, known []resources.Resource) *resources.Resource {
+	if selected := selector.Select(known); len(selected) == 1 {
+		return &selected[0]
+	}
+	return nil
 }
 
 // serveAgain adds a pass for all parents, because they may wait for a kind that the cluster serves now. The lock must be held.
@@ -171,47 +207,48 @@ func (f *family) dissolve() {
 }
 
 // start starts a stream. The lock must be held.
-func (r *Reconciler) start(ctx context.Context, key streamKey, f *family, k *kind) *stream {
+func (r *Reconciler) start(ctx context.Context, key streamKey, f *family, objects source) *stream {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &stream{cancel: cancel, done: make(chan struct{}), gains: r.deps.Shards.Gains(), resource: k.resource}
-	settings, res := r.deps.Settings, k.resource
-	metadataOnly, keeps := k.lens.MetadataOnly(), r.keeps(f, k) // the goroutine has no lock
-	listing := map[childName]bool{}                             // the children of the first list
+	res, settings := objects.served(), r.deps.Settings
+	s := &stream{source: objects, cancel: cancel, done: make(chan struct{}), gains: r.deps.Shards.Gains(), resource: res}
+	listing := map[childName]bool{} // the objects of the first list
+	options := watch.Options{
+		Client: r.deps.Client, Resource: res, Namespace: key.scope,
+		Handle: func(event watch.Event) {
+			initial := !s.listed
+			if initial {
+				listing[nameOf(event.Object)] = true
+			}
+			objects.observe(ctx, event, initial)
+		},
+		Listed: func(int) {
+			if !s.listed {
+				objects.retain(key.scope, listing)
+				listing = nil
+				r.listed(s, f)
+			}
+		},
+		Restarted: func(restart watch.Restart) {
+			observe.Emit(r.deps.Sink, observe.StreamChanged{
+				Stream: resources.Scope{Resource: res.Key(), Namespace: key.scope}, Phase: observe.StreamRestarted, Restart: restart,
+			})
+		},
+		ServerTimeout: settings.ServerTimeout, ClientTimeout: settings.ClientTimeout,
+		InactivityTimeout: settings.InactivityTimeout, ReconnectBackoff: settings.ReconnectBackoff,
+		Logger: r.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail),
+	}
+	objects.configure(&options) // here, because the goroutine has no lock
 	go func() {
 		defer close(s.done)
-		watch.Run(ctx, watch.Options{
-			Client: r.deps.Client, Resource: res, Namespace: key.scope, LabelSelector: ownedByLabel + "=" + f.label,
-			KeepManagedFields: true, MetadataOnly: metadataOnly, Keep: keeps,
-			Handle: func(event watch.Event) {
-				initial := !s.listed
-				if initial {
-					listing[nameOf(event.Object)] = true
-				}
-				f.observe(k, event, initial)
-			},
-			Listed: func(int) {
-				if !s.listed {
-					f.retain(k, key.scope, listing)
-					listing = nil
-					r.listed(s, f)
-				}
-			},
-			Restarted: func(restart watch.Restart) {
-				observe.Emit(r.deps.Sink, observe.StreamChanged{
-					Stream: resources.Scope{Resource: res.Key(), Namespace: key.scope}, Phase: observe.StreamRestarted, Restart: restart,
-				})
-			},
-			ServerTimeout: settings.ServerTimeout, ClientTimeout: settings.ClientTimeout,
-			InactivityTimeout: settings.InactivityTimeout, ReconnectBackoff: settings.ReconnectBackoff,
-			Logger: r.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail),
-		})
+		watch.Run(ctx, options)
 	}()
 	return s
 }
 
 // keeps returns whether this replica handles the parent of a child; nil if it handles all.
-func (r *Reconciler) keeps(f *family, k *kind) func(*object.Object) bool {
-	own := r.deps.Shards
+func (k *kind) keeps() func(*object.Object) bool {
+	f := k.family
+	own := f.reconciler.deps.Shards
 	if own == nil {
 		return nil
 	}
@@ -253,18 +290,19 @@ func (f *family) requeueWaiting() {
 	}
 }
 
-// isListed reports whether all children of a resource's parents are known. The lock must be held.
+// isListed reports whether all children and watched objects of a resource's parents are known. The lock must be held.
 func (r *Reconciler) isListed(parents string) bool {
-	gains := r.deps.Shards.Gains() // a stream from before the last gain lacks children
+	gains := r.deps.Shards.Gains()
 	for key, s := range r.streams {
-		if key.parents == parents && (!s.listed || s.gains != gains) {
+		if key.parents == parents && (!s.listed || s.lacks(gains)) {
 			return false
 		}
 	}
 	return true
 }
 
-// ready reports whether the passes of a family may begin: its children are known, as far as the cluster serves their kinds.
+// ready reports whether the passes of a family may begin: its children and watched objects are known, as far as the cluster serves
+// their kinds.
 func (r *Reconciler) ready(f *family) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -273,13 +311,18 @@ func (r *Reconciler) ready(f *family) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !slices.ContainsFunc(f.kinds, func(k *kind) bool { return k.resource != nil && !r.watches(f, k) })
+	for order, objects := range f.sources() {
+		if objects.served() != nil && !r.watches(f, order) {
+			return false
+		}
+	}
+	return true
 }
 
-// watches reports whether a kind has a stream. The lock must be held.
-func (r *Reconciler) watches(f *family, k *kind) bool {
+// watches reports whether the source at a position has a stream. The lock must be held.
+func (r *Reconciler) watches(f *family, order int) bool {
 	for key := range r.streams {
-		if key.parents == f.resource.Key() && key.order == k.order {
+		if key.parents == f.resource.Key() && key.order == order {
 			return true
 		}
 	}

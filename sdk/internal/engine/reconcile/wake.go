@@ -16,6 +16,7 @@ const (
 	WakeStart   WakeKind = "start"   // the operator has started, or a paced write is due
 	WakeChild   WakeKind = "child"   // a child has changed
 	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
+	WakeWatched WakeKind = "watched" // an object that is no child has changed
 	WakeRecheck WakeKind = "recheck" // the time of a recheck or of a wait is over, or the cluster now serves a declared kind
 	WakeRetry   WakeKind = "retry"   // the last pass failed
 	WakeRequest WakeKind = "request" // a person has asked for it
@@ -24,16 +25,16 @@ const (
 // Wake is a reason for a pass.
 type Wake struct {
 	Kind    WakeKind
-	Type    string // type of the event of a child
-	Child   *Child // nil unless a child has changed
+	Type    string // type of the event of a child or a watched object
+	Child   *Child // child or watched object that has changed; nil for other reasons
 	Changes object.Diff
 }
 
 // maxWakes is how many reasons a pass is given.
 const maxWakes = 16
 
-// add adds a reason for a pass. It joins reasons of the same kind about the same child. With maxWakes reasons, it drops a reason
-// about a child. The lock must be held.
+// add adds a reason for a pass. It joins reasons of the same kind about the same object. With maxWakes reasons, it drops a reason
+// about a child or a watched object. The lock must be held.
 func (p *parent) add(w Wake) {
 	i := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Kind == w.Kind && o.Child.same(w.Child) })
 	switch {
@@ -42,7 +43,7 @@ func (p *parent) add(w Wake) {
 		p.wakes = append(slices.Delete(p.wakes, i, i+1), w)
 	case i >= 0:
 	case len(p.wakes) == maxWakes && w.Child != nil:
-	case len(p.wakes) == maxWakes: // one of the children's reasons makes room
+	case len(p.wakes) == maxWakes: // a reason about a child or a watched object makes room
 		first := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Child != nil })
 		p.wakes = append(slices.Delete(p.wakes, first, first+1), w)
 	default:
