@@ -19,7 +19,7 @@ const sdk = "github.com/kopf-dev/kopf/sdk/kopf"
 
 // requests are the types of package kopf whose type parameter is the type of the objects. (That of a FieldChange is the
 // type of the field.)
-var requests = []string{"Change", "Event", "DaemonRun", "TimerTick", "IndexRequest", "Admission"}
+var requests = []string{"Change", "Event", "DaemonRun", "TimerTick", "IndexRequest", "Admission", "Pass"}
 
 // resource is a resource that handlers are registered for, and the type of their objects.
 type resource struct {

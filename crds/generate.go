@@ -170,6 +170,19 @@ func kindOf(r resource, doc string) (string, error) {
 	return "", fmt.Errorf("make the definition of %s: its kind may not be %s, the name of the type (%s); write the line //+kopf:kind=KIND into the comment of the type", r, r.typ, r.at)
 }
 
+// isConditions reports whether a schema describes a list of metav1.Condition.
+func isConditions(s *apiextensions.JSONSchemaProps) bool {
+	if s.Type != "array" || s.Items == nil || s.Items.Schema == nil {
+		return false
+	}
+	for _, name := range []string{"type", "status", "reason", "message", "lastTransitionTime"} {
+		if !slices.Contains(s.Items.Schema.Required, name) {
+			return false
+		}
+	}
+	return true
+}
+
 // complete adapts a definition to how operators use it.
 func complete(d *apiextensions.CustomResourceDefinition, r resource, kind string) {
 	names := &d.Spec.Names
@@ -197,6 +210,11 @@ func complete(d *apiextensions.CustomResourceDefinition, r resource, kind string
 		// New objects have no status, handlers set parts of it, and their results are stored there.
 		root.Required = slices.DeleteFunc(root.Required, func(name string) bool { return name == "status" })
 		status.Required = nil
+		if list, ok := status.Properties["conditions"]; ok && isConditions(&list) && list.XListType == nil {
+			// Each program that writes conditions has its own ones then.
+			list.XListType, list.XListMapKeys = new("map"), []string{"type"}
+			status.Properties["conditions"] = list
+		}
 		if status.Type == "object" && status.XPreserveUnknownFields == nil {
 			yes := true
 			status.XPreserveUnknownFields = &yes

@@ -144,6 +144,40 @@ spec:
 	}
 }
 
+func TestGenerate_ConditionsAreMapByType(t *testing.T) {
+	const code = `
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+type Claim struct {
+	Status struct {
+		ObservedGeneration int64              ` + "`json:\"observedGeneration,omitempty\"`" + `
+		Conditions         []metav1.Condition ` + "`json:\"conditions,omitempty\"`" + `
+		Others             []metav1.Condition ` + "`json:\"others,omitempty\"`" + `
+	} ` + "`json:\"status\"`" + `
+}
+
+func Register(r *kopf.Registry) {
+	claims := kopf.Resource("example.com/v1", "claims")
+	kopf.Conditions(r, claims)
+	kopf.OnReconcile(r, claims, reconcile)
+}
+
+func reconcile(context.Context, *kopf.Pass[Claim]) error { return nil }
+`
+	all, err := generate(t, code)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d definitions, %v", len(all), err)
+	}
+	status := all[0].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
+	conditions := status.Properties["conditions"]
+	if conditions.XListType == nil || *conditions.XListType != "map" || !cmp.Equal(conditions.XListMapKeys, []string{"type"}) {
+		t.Errorf("the list of conditions is %v by %v", conditions.XListType, conditions.XListMapKeys)
+	}
+	if others := status.Properties["others"]; others.XListType != nil || others.Type != "array" {
+		t.Errorf("another list is %s, %v", others.Type, others.XListType)
+	}
+}
+
 func TestGenerate_KindIsThatOfMarker(t *testing.T) {
 	code := strings.NewReplacer(`"claims"`, `"volumeclaims"`, "// Claim is a claim.\n", "// Claim is a claim.\n// +kopf:kind=VolumeClaim\n").Replace(claims)
 	all, err := generate(t, code)
