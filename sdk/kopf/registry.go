@@ -40,9 +40,10 @@ type Registry struct {
 	errs     []error
 
 	// These are nil without handlers that need them, so that the linker leaves the rest out.
-	passes    func(*core.Deps) core.Passes
-	admission reviews.NewControl
-	listener  func(*webhook.Server) webhook.Listener
+	passes     func(*core.Deps) core.Passes
+	conditions func(*core.Deps) core.Conditions
+	admission  reviews.NewControl
+	listener   func(*webhook.Server) webhook.Listener
 }
 
 // Err returns all registration errors so far, each with its file and line, or nil. An operator with registration

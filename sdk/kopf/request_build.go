@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	kjson "sigs.k8s.io/json"
@@ -34,6 +35,9 @@ func requestOf(cause *handlers.Cause, call *handlers.Call) Request {
 		r.Logger = call.Logger
 		r.Recorder = recorderOf(call.Recorder)
 		r.Param = call.Handler.Param
+		if r.setCondition = call.SetCondition; r.setCondition == nil {
+			r.setCondition = func(metav1.Condition) error { return errNoConditions }
+		}
 	}
 	return r
 }

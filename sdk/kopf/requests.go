@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -38,6 +39,8 @@ type Request struct {
 
 	// Param is the value of the [Param] option.
 	Param any
+
+	setCondition func(metav1.Condition) error // nil in a request constructed in a test
 }
 
 // Attempt counts the attempts of a handler and their time, across restarts of the operator. The requests of all handlers

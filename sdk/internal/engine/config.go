@@ -31,8 +31,9 @@ type Config struct {
 	Extra      any           // value of [handlers.Call.Extra] for the operator's own handlers
 	Exit       func()        // ends a process that is still running ExitingTimeout after the stop request; may be nil
 
-	NewPasses    func(*core.Deps) core.Passes // constructor of the passes; nil without reconcile handlers
-	NewAdmission reviews.NewControl           // nil without admission handlers
+	NewPasses     func(*core.Deps) core.Passes     // constructor of the passes; nil without reconcile handlers
+	NewConditions func(*core.Deps) core.Conditions // constructor of the conditions; nil if no resource asks for them
+	NewAdmission  reviews.NewControl               // nil without admission handlers
 
 	Now func() time.Time // clock of records and delays; nil for time.Now
 }

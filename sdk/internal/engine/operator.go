@@ -291,8 +291,15 @@ func (o *operator) connect(ctx context.Context) error {
 	if o.config.NewPasses != nil {
 		o.passes = o.config.NewPasses(d)
 	}
-	o.streams.OnForget = o.passes.Forget
-	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams, o.passes)
+	kept := core.Conditions(core.NoConditions{})
+	if o.config.NewConditions != nil {
+		kept = o.config.NewConditions(d)
+	}
+	o.streams.OnForget = func(key queue.Key) {
+		o.passes.Forget(key)
+		kept.Forget(key)
+	}
+	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams, o.passes, kept)
 	d.Failures = state.FailuresBeside(d.Settings.Progress)
 	d.Queue = queue.New(ctx, queue.Options{
 		Process:     processor.Process,

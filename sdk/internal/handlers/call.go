@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
@@ -31,6 +33,9 @@ type Call struct {
 
 	// Warn adds warnings to the response of a review; nil for other families.
 	Warn func([]string)
+
+	// SetCondition sets a condition of the object; nil for families without an object in the cluster.
+	SetCondition func(metav1.Condition) error
 
 	// Extra is specific to the family: its type is agreed between the engine and package kopf.
 	Extra any

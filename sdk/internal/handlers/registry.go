@@ -9,7 +9,8 @@ import (
 // Registry is the list of an operator's handlers. It is filled before the operator runs, and only
 // read afterwards.
 type Registry struct {
-	handlers []*Handler
+	handlers    []*Handler
+	conditioned []resources.Selector // see [Registry.KeepConditions]
 }
 
 // Add registers a handler.
@@ -20,6 +21,9 @@ func (r *Registry) Add(h *Handler) {
 
 // All returns all handlers in the order of registration.
 func (r *Registry) All() []*Handler { return r.handlers }
+
+// KeepConditions makes the operator keep conditions in the status of objects that have change or reconcile handlers.
+func (r *Registry) KeepConditions(s resources.Selector) { r.conditioned = append(r.conditioned, s) }
 
 // Activities returns the handlers of one family of activities.
 func (r *Registry) Activities(family Family) []*Handler {
@@ -70,7 +74,7 @@ func (r *Registry) Demands() []resources.Demand {
 // ForResource returns the handlers of one resource. It checks all selectors, so keep the result
 // for as long as the resource is served.
 func (r *Registry) ForResource(res *resources.Resource) *Set {
-	s := &Set{}
+	s := &Set{conditions: slices.ContainsFunc(r.conditioned, func(s resources.Selector) bool { return s.Match(res) })}
 	for _, h := range r.handlers {
 		if h.Family.Group() != Activities && h.Selector.Match(res) {
 			s.add(h)

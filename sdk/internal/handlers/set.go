@@ -12,6 +12,8 @@ type Set struct {
 	all     []*Handler
 	members [groups]members
 	extra   []object.Path
+
+	conditions bool // see [Registry.KeepConditions]
 }
 
 type members struct {
@@ -44,6 +46,9 @@ func (s *Set) Has(g Group) bool { return len(s.members[g].handlers) > 0 }
 
 // Handlers returns the handlers of a group, each function once for each id.
 func (s *Set) Handlers(g Group) []*Handler { return s.members[g].distinct }
+
+// KeepsConditions reports whether the operator keeps conditions in the status of the objects.
+func (s *Set) KeepsConditions() bool { return s.conditions && (s.Has(Changing) || s.Has(Reconciling)) }
 
 // Any reports whether a function is true for any handler of a group.
 func (s *Set) Any(g Group, f func(*Handler) bool) bool {

@@ -19,6 +19,8 @@ type node struct {
 	Items           *node            `json:"items"`
 	PreserveUnknown bool             `json:"x-kubernetes-preserve-unknown-fields"`
 	Kinds           []kind           `json:"x-kubernetes-group-version-kind"`
+	ListType        string           `json:"x-kubernetes-list-type"`
+	MapKeys         []string         `json:"x-kubernetes-list-map-keys"`
 }
 
 type kind struct {

@@ -151,11 +151,13 @@ func (r Record) after(o handlers.Outcome, now time.Time) Record {
 	return next
 }
 
+// UnfinishedSubs is the message of a handler whose sub-handlers are not done. In Python, the exception has no message.
+const UnfinishedSubs = "None"
+
 // message returns the text of an error, or its type if the text is empty.
 func message(err error) string {
-	// In Python, the exception for unfinished sub-handlers has no message.
 	if _, ok := err.(*handlers.ChildrenRetry); ok { //nolint:errorlint // a wrapped one has a text of its own
-		return "None"
+		return UnfinishedSubs
 	}
 	if text := err.Error(); text != "" {
 		return text

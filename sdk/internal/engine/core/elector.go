@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -47,3 +48,12 @@ var ErrElection = errors.New("take part in the leader election")
 // ErrElector is returned by an operator that uses leader election without an elector.
 var ErrElector = errors.New("take part in the leader election: this operator has no elector; call leaderelection.Register(r) where the handlers are registered, " +
 	"and run: go get github.com/kopf-dev/kopf/sdk/leaderelection")
+
+// LeaseStats are the counters of one replica's leases for the metrics. They are safe for concurrent use.
+type LeaseStats struct {
+	Shards leases.Stats
+
+	Leads   atomic.Bool
+	Elected atomic.Int64 // number of times that this replica became the leader
+	Lost    atomic.Int64 // number of times that this replica lost the lease
+}

@@ -42,6 +42,16 @@ type Pass interface {
 	End(out handlers.Outcome)
 	Abort()                           // the pass does not count
 	Kinds(recorded []string) []string // kinds to record on the object, in place of the recorded ones
+
+	// Health returns the health of the children after the pass. It returns false if the pass says nothing about the object, because
+	// it ended with an error that only delays its writes.
+	Health(err error) (Health, bool)
+}
+
+// Health is the health of the children of an object.
+type Health struct {
+	Unready string // name and message of the first child that is not ready, failed ones first; empty if all are ready
+	Failed  bool   // this child does not get ready without a change
 }
 
 // Beginning is the state of an object in a cycle that may begin a pass.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
@@ -39,10 +41,12 @@ type cycle struct {
 
 // calls are the calls of handlers in one cycle.
 type calls struct {
-	out       plan.Outcomes
-	requested *memory.RetryRequest // retry request that was pending at the start; nil if there was none
-	left      bool                 // the lifecycle has not chosen all handlers of the retry request yet
-	slot      call.Slot
+	out        plan.Outcomes
+	requested  *memory.RetryRequest // retry request that was pending at the start; nil if there was none
+	conditions core.ObjectConditions
+	reconciles bool // the filters of the reconcile handler match the object
+	left       bool // the lifecycle has not chosen all handlers of the retry request yet
+	slot       call.Slot
 }
 
 // sent is the result of a cycle's requests.
@@ -51,6 +55,7 @@ type sent struct {
 	changed  bool           // the last patch changed the object, or found it changed
 	gone     bool           // the object was deleted during the cycle
 	recorded bool           // the outcomes of a finished cause were written
+	again    time.Duration  // time until the conditions can be written; 0 if they are written
 	awaits   []string       // children that must be deleted before the finalizer is removed
 }
 
@@ -96,6 +101,7 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 		Call: &handlers.Call{
 			Cause: cause, Handler: h, Patch: c.writes.Handlers, Memo: c.memory.Memo,
 			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
+			SetCondition: func(given metav1.Condition) error { return c.calls.conditions.Set(given, c.object.Generation) },
 		},
 		Backoff: c.deps.Settings.DefaultBackoff, Slot: &c.calls.slot,
 	}

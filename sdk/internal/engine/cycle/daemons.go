@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -128,6 +130,7 @@ func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retrie
 			Cause:   &handlers.Cause{Resource: subject.Resource, Object: version.Detached(), Views: &handlers.Views{Memo: d.memory.Memo}},
 			Handler: task.Handler, Patch: task.Patch, Memo: d.memory.Memo,
 			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
+			SetCondition: func(given metav1.Condition) error { return d.setCondition(task, given) },
 			Extra: Task{Task: task, Apply: func(ctx context.Context) error {
 				ctx, cancel := withGrace(fence.Carry(ctx, term), patchTimeout)
 				defer cancel()
@@ -141,6 +144,20 @@ func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retrie
 		a.Slot = new(call.Slot) // a daemon would occupy its slot for as long as it runs
 	}
 	return a
+}
+
+// setCondition sets a condition of the object, which the next cycle writes.
+func (d *daemonHost) setCondition(task *daemons.Task, given metav1.Condition) error {
+	version, served := task.Live(), d.Served()
+	key := queue.KeyOf(served.Resource.Key(), version)
+	if d.processor.memories.Find(key) == nil {
+		return nil // the object was deleted
+	}
+	if err := d.processor.conditions.Of(key, served).Set(given, version.Generation); err != nil {
+		return err
+	}
+	d.deps.Queue.Again(key.Resource, watch.Event{Type: watch.Modified, Object: version})
+	return nil
 }
 
 // Deliver implements [daemons.Host]. If the handler will not be called again, Deliver retries until the patch is sent or

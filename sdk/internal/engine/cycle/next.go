@@ -40,6 +40,9 @@ func (c *cycle) next(stopping []time.Duration) *queue.Next {
 	}
 	how, delay := e.Next()
 	c.logWait(how, delay)
+	if again := c.sent.again; again > 0 && (how == plan.WaitChange || how == plan.WaitSkipped || delay > again && how != plan.WaitLost) {
+		return &queue.Next{After: again}
+	}
 	switch how {
 	case plan.WaitNothing:
 		return &queue.Next{}

@@ -30,6 +30,8 @@ type Processor struct {
 	resources IndexedResources
 	detached  *memory.DetachedDaemons
 	passes    core.Passes
+
+	conditions core.Conditions
 }
 
 // IndexedResources are the served resources with their indexers.
@@ -41,8 +43,8 @@ type IndexedResources interface {
 }
 
 // NewProcessor returns the processor of an operator.
-func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources, passes core.Passes) *Processor {
-	return &Processor{deps: d, invoker: i, memories: m, resources: resources, detached: detached, passes: passes}
+func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources, passes core.Passes, kept core.Conditions) *Processor {
+	return &Processor{deps: d, invoker: i, memories: m, resources: resources, detached: detached, passes: passes, conditions: kept}
 }
 
 // Process runs one cycle of an object. The queue calls it.
@@ -129,6 +131,7 @@ func (p *Processor) newCycle(served *core.ServedResource, m *memory.Memory, batc
 		deps: p.deps, invoker: p.invoker, served: served, memory: m, batch: batch, object: batch.Newest.Object,
 		subject: p.deps.Subject(m.Identity, served.Resource, batch.Newest.Object), began: p.deps.Now(),
 		writes: outbox.Writes{Handlers: patch.NewPatch(), Own: patch.NewPatch()},
+		calls:  calls{conditions: p.conditions.Of(batch.Key, served)},
 	}
 }
 
@@ -136,6 +139,7 @@ func (p *Processor) newCycle(served *core.ServedResource, m *memory.Memory, batc
 func (p *Processor) forget(key queue.Key, m *memory.Memory) {
 	p.memories.Forget(key)
 	p.passes.Forget(key)
+	p.conditions.Forget(key)
 	m.TakeRetry(m.Retry.Load())
 	observe.Emit(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 }
@@ -185,6 +189,7 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if err = errors.Join(err, stopped); err != nil {
 		return nil, err
 	}
+	c.keepConditions(ctx)
 	return c.next(s.Stopping), nil
 }
 

@@ -25,6 +25,7 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 		c.endPassRequest(s)
 		return nil
 	}
+	c.calls.reconciles = true
 	progress, err := c.view.ProgressOf([]string{h.ID}, c.deps.Now())
 	if err != nil {
 		return err
@@ -48,6 +49,9 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 		return core.ErrStopping
 	}
 	pass.End(out)
+	if health, says := pass.Health(out.Err); says {
+		c.calls.conditions.Passed(memory.HashEssence(c.plan.Cause.New), out, health)
+	}
 	c.view.Kinds.Store(c.view.Stored, pass.Kinds(c.view.Kinds.Read(c.view.Stored)), c.writes.Own)
 	s.Requested.NoteCalled(h.ID)
 	c.endPassRequest(s)

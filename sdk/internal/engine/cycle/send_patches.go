@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -144,6 +145,26 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 	c.memory.WarnPruned(c.subject.Logger, c.served.Resource, p, patched)
 	c.sent.answer = patched
 	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
+}
+
+// keepConditions applies the conditions of the object.
+func (c *cycle) keepConditions(ctx context.Context) {
+	newest := cmp.Or(c.sent.answer, c.object)
+	switch {
+	case !c.served.Handlers.KeepsConditions(), c.plan.Cause == nil, c.plan.Hold == plan.HoldFinalizer, c.plan.Hold == plan.HoldUnwritten,
+		c.record.Behind, c.memory.Outbox.Held != nil, c.sent.gone, c.object.Deleting, newest.Deleting, newest.Generation != c.object.Generation:
+		return // if the object is to be handled further, another cycle follows
+	}
+	made, again := c.calls.conditions.Write(ctx, &core.Handling{
+		Changing: c.plan.Changing, Progress: c.record.Progress, Failures: c.record.Failures,
+		Reconciles: c.calls.reconciles, Essence: memory.HashEssence(c.plan.Cause.New),
+		Generation: c.object.Generation, Newest: newest, Subject: c.subject,
+	})
+	c.sent.again = again
+	if made != nil {
+		c.memory.Ledger.Wrote(made, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+		c.sent.answer, c.sent.changed = made, c.sent.changed || made.ResourceVersion != c.object.ResourceVersion
+	}
 }
 
 // withGrace returns a context that ends some time after its parent, because outcomes must be recorded even if the

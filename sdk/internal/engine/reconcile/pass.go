@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/children"
@@ -207,4 +210,40 @@ func (p *Pass) guarded(ctx context.Context) context.Context { return fence.Carry
 // Fresh reports whether the parent has changed since the last pass, so that its attempts are counted anew.
 func (p *Pass) Fresh() bool {
 	return slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind == WakeObject })
+}
+
+// Health returns the health of the children that the pass has applied or, if it has applied none, of all children. See [core.Pass].
+func (p *Pass) Health(err error) (core.Health, bool) {
+	if errors.Is(err, errPaced) {
+		return core.Health{}, false
+	}
+	p.family.mu.Lock()
+	defer p.family.mu.Unlock()
+	var unready []*child
+	for c := range p.parent.children {
+		if c.State != children.Ready && (p.applied == nil || p.applied[c.kind][c.name()]) {
+			unready = append(unready, c)
+		}
+	}
+	if len(unready) == 0 {
+		return core.Health{}, true
+	}
+	first := slices.MinFunc(unready, func(a, b *child) int {
+		return cmp.Or(cmp.Compare(failedFirst(a), failedFirst(b)), cmp.Compare(a.kind.order, b.kind.order),
+			strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Name, b.Name))
+	})
+	kind := first.kind.owned.Selector.String()
+	if res := first.kind.resource; res != nil {
+		kind = res.Kind
+	}
+	return core.Health{
+		Unready: kind + " " + first.Name + ": " + cmp.Or(first.Message(), first.State.String()), Failed: first.State == children.Failed,
+	}, true
+}
+
+func failedFirst(c *child) int {
+	if c.State == children.Failed {
+		return 0
+	}
+	return 1
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -32,7 +33,7 @@ func newKeptPolicy(tb testing.TB) *keptPolicy {
 	policies := resources.Resource{Group: "networking.k8s.io", Version: "v1", Plural: "networkpolicies", Kind: "NetworkPolicy", Namespaced: true, Preferred: true}
 	parents := &resources.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true}
 	d := &core.Deps{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
-	f := newFamily(&Reconciler{deps: d, prefix: defaultPrefix}, parents, &handlers.Handler{
+	f := newFamily(&Reconciler{deps: d, prefix: children.DefaultPrefix}, parents, &handlers.Handler{
 		Owns: []handlers.Owned{{Selector: resources.Selector{Group: "networking.k8s.io", Version: "v1", Plural: "networkpolicies"}}},
 	})
 	f.resolve([]resources.Resource{policies})

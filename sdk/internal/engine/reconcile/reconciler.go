@@ -121,7 +121,7 @@ type parent struct {
 func newFamily(r *Reconciler, res *resources.Resource, h *handlers.Handler) *family {
 	name := groupResource(res)
 	return &family{
-		reconciler: r, resource: res, handler: h, label: children.LabelValue(name), manager: managerOf(r.prefix, name),
+		reconciler: r, resource: res, handler: h, label: children.LabelValue(name), manager: children.Manager(r.prefix, name),
 		parents: map[string]*parent{},
 	}
 }
@@ -132,24 +132,6 @@ func groupResource(res *resources.Resource) string {
 		return res.Plural
 	}
 	return res.Plural + "." + res.Group
-}
-
-const (
-	defaultPrefix = "kopf.zalando.org"
-	maxManager    = 128 - len(children.OnceSuffix) // the API server's limit is 128
-)
-
-// managerOf returns the field manager of the children of a resource. Two programs with the same manager would remove the
-// fields of each other.
-func managerOf(prefix, name string) string {
-	if prefix == defaultPrefix {
-		prefix = "kopf.dev"
-	}
-	manager := prefix + "/" + name
-	if len(manager) > maxManager {
-		manager = manager[:maxManager-17] + "-" + children.Checksum(manager)
-	}
-	return manager
 }
 
 // lensOf returns how the children of a kind are read.

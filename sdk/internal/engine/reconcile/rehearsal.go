@@ -29,7 +29,7 @@ type Rehearsal struct {
 
 // Rehearse returns the rehearsal of a handler for a parent.
 func Rehearse(ctx context.Context, h *handlers.Handler, res *resources.Resource, owner *object.Object) *Rehearsal {
-	f := newFamily(&Reconciler{prefix: defaultPrefix}, res, h)
+	f := newFamily(&Reconciler{prefix: children.DefaultPrefix}, res, h)
 	for i := range h.Owns {
 		f.kinds = append(f.kinds, &kind{owned: &h.Owns[i], order: i, children: map[childName]*child{}})
 	}

@@ -1,0 +1,120 @@
+package conditions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/schema"
+)
+
+// form is the way in which the API server stores the conditions of a resource.
+type form int
+
+// The forms.
+const (
+	byType      form = iota // a map by type, in which each manager has its own conditions
+	whole                   // a list that is applied as a whole
+	absent                  // no conditions
+	unpublished             // unknown, because the API server publishes no schema yet
+)
+
+// support is the form of a resource's conditions.
+type support struct {
+	served   *core.ServedResource // the definition that was served then
+	until    time.Time            // time at which the schema is read again; zero if it is not
+	missing  time.Time            // time of the first read without a schema; zero after a read with one
+	form     form
+	observes bool // the status has the field observedGeneration
+}
+
+const (
+	// unsupportedFor is how long a schema without a proper list of conditions counts. The API server publishes a mended schema some
+	// seconds after the definition.
+	unsupportedFor = time.Minute
+
+	// publishedWithin is how long the API server may take to publish the schema of a new definition. Without a schema, the API server
+	// is too old to publish any.
+	publishedWithin = 15 * time.Second
+
+	unpublishedFor = time.Second
+)
+
+// support returns how the API server stores the conditions of a resource. It logs a warning, once, if that is not by type.
+func (k *Keeper) support(ctx context.Context, served *core.ServedResource) (*support, error) {
+	k.reading.Lock()
+	defer k.reading.Unlock()
+	key, now := served.Resource.Key(), k.deps.Now()
+	known := k.schemas[key]
+	if known != nil && known.served == served && (known.until.IsZero() || now.Before(known.until)) {
+		return known, nil
+	}
+	found, warning, err := k.read(ctx, served)
+	if err != nil {
+		return nil, err
+	}
+	if found.form == unpublished {
+		found.missing = now
+		if known != nil && known.served == served {
+			found.missing = known.missing
+		}
+	}
+	switch {
+	case found.form == unpublished && now.Sub(found.missing) < publishedWithin:
+		found.until = now.Add(unpublishedFor)
+	case found.form == unpublished:
+		found.form, found.observes = whole, true
+	case found.form != byType:
+		found.until = now.Add(unsupportedFor)
+	}
+	k.schemas[key] = found
+	if warning != "" && k.warnOnce(key+" "+warning) {
+		k.deps.Logger.Warn(warning, observe.EventKey, observe.LogConditionsUnsupported)
+	}
+	return found, nil
+}
+
+// read reads the schema of a resource.
+func (k *Keeper) read(ctx context.Context, served *core.ServedResource) (s *support, warning string, err error) {
+	res := served.Resource
+	s = &support{served: served, form: absent}
+	if res.BuiltIn() {
+		return s, fmt.Sprintf("Writing no conditions to %s: the conditions of Kubernetes' own resources belong to its controllers. Remove kopf.Conditions",
+			res.Key()), nil
+	}
+	text, err := k.deps.Client.OpenAPI(ctx, res.Group, res.Version)
+	switch {
+	case kube.Classify(err) == kube.NotFound:
+		s.form = unpublished
+		return s, "", nil
+	case err != nil:
+		return nil, "", err
+	}
+	document, err := schema.ParseDocument(text)
+	if err != nil {
+		return nil, "", err
+	}
+	kind := document.Kind(res.Group, res.Version, res.Kind)
+	if kind == nil {
+		s.form = unpublished
+		return s, "", nil
+	}
+	const mend = `"x-kubernetes-list-type: map" and "x-kubernetes-list-map-keys: [type]"`
+	list := kind.Field("status", "conditions")
+	s.observes = kind.Field("status", "observedGeneration").Declared
+	switch {
+	case !list.Declared:
+		return s, fmt.Sprintf("Writing no conditions to %s: the definition does not declare status.conditions. Add the list to the definition, with %s, "+
+			`or generate the definition with "kopf crd"`, res.Key(), mend), nil
+	case !slices.Equal(list.MapKeys, []string{"type"}):
+		s.form = whole
+		return s, fmt.Sprintf("The definition of %s declares status.conditions as an atomic list: if several programs write conditions, their writes conflict. "+
+			"Add %s to the list in the definition", res.Key(), mend), nil
+	}
+	s.form = byType
+	return s, "", nil
+}
