@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -72,6 +73,11 @@ func (r *repeats) note(now time.Time, about string, many int) (begins bool) {
 	return begins
 }
 
+// ended reports whether the next write counts as the first one again.
+func (r *repeats) ended(now time.Time, many int) bool {
+	return now.Sub(r.last[len(r.last)-1]) > max(repeatsWithin, time.Duration(many)*r.delay)
+}
+
 // countFight counts a revert, and warns once of a fight.
 func (p *Pass) countFight(d *desired, drift []children.Drift) {
 	f := p.family
@@ -99,14 +105,15 @@ func (p *Pass) recreationDelay(d *desired) time.Duration {
 func (p *Pass) noteRecreation(d *desired, refusal error) {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
-	k := d.kind
+	k, now := d.kind, p.family.reconciler.deps.Now()
 	if k.recreations == nil {
 		k.recreations = map[childName]*repeats{}
 	}
+	maps.DeleteFunc(k.recreations, func(_ childName, r *repeats) bool { return r.ended(now, unstableCount) })
 	if k.recreations[d.name] == nil {
 		k.recreations[d.name] = &repeats{}
 	}
-	k.recreations[d.name].note(p.family.reconciler.deps.Now(), refusal.Error(), unstableCount)
+	k.recreations[d.name].note(now, refusal.Error(), unstableCount)
 }
 
 // unstable has the texts that a handler wants for a child whose parent stays the same.
