@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopf/owner"
@@ -156,4 +157,34 @@ func TestApply_LaterPassTakesChildrenOverAndPrunesThem(t *testing.T) {
 	}
 	app.Set("spec.names", []any{"other"})
 	child.WaitGone()
+}
+
+func TestApply_LeavesTheOnceFieldsOfPasses(t *testing.T) {
+	cluster := newCluster(t)
+	own := ownResource(cluster)
+	secret := func(password, team string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: tree{
+			"apiVersion": "v1", "kind": "Secret", "metadata": tree{"labels": tree{"team": team}}, "stringData": tree{"password": password},
+		}}
+	}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnUpdate(r, own.selector(), func(ctx context.Context, c *change) error {
+			return kopf.Apply(ctx, secret("other", kopf.GetOr(c.Body, "spec.team", "")))
+		}, kopf.ID("update"), kopf.Uses(kopf.Resource("v1", "secrets"), "get", "create", "patch"))
+		kopf.OnReconcile(r, own.selector(), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
+			if kopf.GetOr(p.Object, "spec.team", "") != "a" {
+				return nil
+			}
+			return p.Apply(ctx, secret("first", "a"))
+		}, onceOf("data.password")[0])
+	})
+	parent := cluster.Create(own.of(tree{"metadata": tree{"name": "x"}, "spec": tree{"team": "a"}}))
+	child := cluster.Object("secrets", "x")
+	password := child.WaitValue("metadata.labels.team", "a").Get("data.password")
+	op.WaitHandled(parent)
+	parent.Set("spec.team", "b")
+	if now := child.WaitValue("metadata.labels.team", "b").Get("data.password"); now != password {
+		t.Errorf("the password is %v, and was %v", now, password)
+	}
+	op.WaitHandled(parent)
 }

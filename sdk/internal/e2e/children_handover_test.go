@@ -194,3 +194,31 @@ func TestChildren_HandedOverInMidPassHaveOneWriter(t *testing.T) {
 	third.parent = all[0]
 	third.checkIdle()
 }
+
+// The operator stops while a pass is running, after a change handler of the same cycle has succeeded.
+func TestChildren_OutcomesBeforeAnInterruptedPassAreWritten(t *testing.T) {
+	cluster := newCluster(t)
+	own := ownResource(cluster)
+	var calls, passes atomic.Int32
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, own.selector(), func(context.Context, *change) error {
+			calls.Add(1)
+			return nil
+		}, kopf.ID("create"))
+		kopf.OnReconcile(r, own.selector(), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
+			if passes.Add(1) == 1 {
+				p.Logger.Info("the pass waits")
+				<-ctx.Done()
+			}
+			return p.Apply(ctx, &unstructured.Unstructured{Object: tree{"apiVersion": "v1", "kind": "ConfigMap"}})
+		}, kopf.Own{Resource: kopf.Resource("v1", "configmaps")})
+	})
+	parent := cluster.Create(own.of(tree{"metadata": tree{"name": "x"}}))
+	op.WaitLog("the pass waits")
+	op.Restart()
+	cluster.Object("configmaps", "x").WaitValue("metadata.name", "x")
+	op.WaitHandled(parent)
+	if n := calls.Load(); n != 1 || passes.Load() < 2 {
+		t.Errorf("the creation handler was called %d times, in %d passes", n, passes.Load())
+	}
+}

@@ -64,6 +64,26 @@ func TestChildren_ImmutableFieldIsChangedByRecreation(t *testing.T) {
 	}
 }
 
+func TestChildren_RepeatedRecreationBacksOff(t *testing.T) {
+	const free = 3 // recreations within a minute
+	k, job := keepJob(t, metav1.DeletePropagationBackground)
+	for i := range free + 1 {
+		image := fmt.Sprint("v", i+1)
+		k.parent.Set("spec.image", image)
+		job.WaitValue("spec.template.spec.containers[0].image", image)
+	}
+	before, delayed := 0, false
+	for _, e := range k.LogEntries() {
+		delayed = delayed || strings.Contains(e.Message, "must be created anew again and again")
+		if !delayed && strings.Contains(e.Message, "to create it anew") {
+			before++
+		}
+	}
+	if !delayed || before != free {
+		t.Errorf("%d jobs were deleted before the first delay, want %d (delayed: %t):\n%s", before, free, delayed, k.Log())
+	}
+}
+
 func TestChildren_InvalidChildIsNotDeletedForRecreation(t *testing.T) {
 	k, job := keepJob(t, metav1.DeletePropagationBackground)
 	before := job.Get().Get("metadata.uid")

@@ -207,6 +207,24 @@ func (v *values) of(name string) []string {
 	return slices.Clone(v.seen[name])
 }
 
+// An admission webhook can refuse each apply by 409. Then a pass ends after a few requests, and another one follows.
+func TestChildren_LastingConflictEndsEachPass(t *testing.T) {
+	const most = 6 // requests of a pass
+	d := &trouble{armed: map[string]*armed{}}
+	k := keep(t, tree{"names": []any{"kid"}, "value": "1"}, owning("v1 configmaps"), namedMaps, transport(d.wrap), settings(hasty))
+	before := len(k.passed())
+	d.arm("PATCH", "kid", failing(409), 1_000_000)
+	k.parent.Set("spec.value", "2")
+	k.WaitLogs("apply ConfigMap kid: ", 3)
+	refused := d.armed["PATCH kid"]
+	d.end()
+	if sent, passes := refused.times-refused.left, len(k.passed())-before; sent > most*passes {
+		t.Errorf("%d passes have sent %d requests", passes, sent)
+	}
+	k.Object("configmaps", "kid").WaitValue("data.value", "2")
+	k.checkIdle()
+}
+
 func TestChildren_InvalidOnesFailForGood(t *testing.T) {
 	k := keep(t, tree{}, owning("v1 configmaps"), namedMaps, settings(hasty))
 	failed := k.Create(k.own.of(tree{"metadata": tree{"name": "x"}, "spec": tree{"names": []any{"Not_A_Name", "good"}}}))
