@@ -75,7 +75,7 @@ func referenceOf(t *testing.T) string {
 	done := map[string]bool{}
 	next := []reflect.Type{
 		reflect.TypeFor[inspect.Snapshot](), reflect.TypeFor[inspect.Message](), reflect.TypeFor[inspect.IndexPage](),
-		reflect.TypeFor[inspect.ObjectContent](), reflect.TypeFor[inspect.ObjectEvents](), reflect.TypeFor[inspect.Requests](), reflect.TypeFor[inspect.Intent](), reflect.TypeFor[inspect.Reply](),
+		reflect.TypeFor[inspect.ObjectContent](), reflect.TypeFor[inspect.ObjectEvents](), reflect.TypeFor[inspect.ChildList](), reflect.TypeFor[inspect.Requests](), reflect.TypeFor[inspect.Intent](), reflect.TypeFor[inspect.Reply](),
 	}
 	for len(next) > 0 {
 		typ := next[0]
@@ -233,6 +233,8 @@ func (s source) inWords(comment string) string {
 			return "absent"
 		case "MaxReviews":
 			return strconv.Itoa(inspect.MaxReviews)
+		case "MaxChildren":
+			return strconv.Itoa(inspect.MaxChildren)
 		case "MaxIndexPage":
 			return strconv.Itoa(inspect.MaxIndexPage)
 		case "RetryFormer":

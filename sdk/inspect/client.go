@@ -191,7 +191,17 @@ func (c *Client) Events(ctx context.Context, ref Ref) ([]map[string]any, error) 
 	return events.Events, nil
 }
 
-// read requests an object or its events. The operator reads them from the cluster.
+// Children returns the children of an object; for the zero Ref, the children of all objects, and orphans. The operator sends no
+// request for it. The error is an [*UnsupportedError] if the operator's release does not serve children.
+func (c *Client) Children(ctx context.Context, parent Ref) (*ChildList, error) {
+	var list ChildList
+	if err := c.read(ctx, ChildrenPath, parent, &list); err != nil {
+		return nil, err
+	}
+	return &list, nil
+}
+
+// read requests an object, or something about it.
 func (c *Client) read(ctx context.Context, path string, ref Ref, into any) error {
 	query := url.Values{"resource": {ref.Resource}, "namespace": {ref.Namespace}, "name": {ref.Name}, "uid": {ref.UID}}
 	body, err := c.request(ctx, http.MethodGet, path+"?"+query.Encode(), nil)

@@ -1,13 +1,14 @@
 // Package inspect is the inspector protocol, by which an operator publishes its state, and its [Client].
 //
 // An operator that publishes its state serves HTTP on a Unix socket or on a loopback
-// port. There are seven requests, all with JSON bodies:
+// port. There are eight requests, all with JSON bodies:
 //
 //	GET  /v1/snapshot  one [Snapshot]: the current state
 //	GET  /v1/stream    one [Message] per line: first the snapshot, then the changes
 //	GET  /v1/index     one [IndexPage]: ?limit= entries of the index ?id=, from ?offset=, optionally only entries with ?search=
 //	GET  /v1/object    one [ObjectContent]: the object of ?resource=, ?namespace=, ?name= and ?uid= in the cluster
 //	GET  /v1/events    one [ObjectEvents]: the Kubernetes events about this object
+//	GET  /v1/children  one [ChildList]: the children of the object of ?resource= and ?uid=, or of all objects
 //	GET  /v1/requests  one [Requests]: the operator's requests to the API server
 //	POST /v1/intents   one [Intent], which the operator carries out; the response is a [Reply]
 //
@@ -42,6 +43,7 @@ const (
 	IndexPath    = "/v1/index"
 	ObjectPath   = "/v1/object"
 	EventsPath   = "/v1/events"
+	ChildrenPath = "/v1/children"
 	RequestsPath = "/v1/requests"
 	IntentsPath  = "/v1/intents"
 )

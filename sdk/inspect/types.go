@@ -212,6 +212,13 @@ type Object struct {
 	// Awaits has the names of children that the operator must delete before it removes its finalizer from the deleted object.
 	Awaits []string `json:"awaits,omitempty"`
 
+	// Children are the numbers of the object's children; nil if no reconcile handler has been called for the object.
+	// [Client.Children] returns the children.
+	Children *ChildCounts `json:"children,omitempty"`
+
+	// Pass is the last pass of the reconcile handler; nil if there was none.
+	Pass *Pass `json:"pass,omitempty"`
+
 	// History are earlier causes, newest first. Old causes are dropped.
 	History []PastCause `json:"history,omitempty"`
 }

@@ -36,6 +36,14 @@ func hash(tree any) (uint64, error) {
 	return binary.BigEndian.Uint64(sum[:8]), nil
 }
 
+// HashText returns the text of a hash that [ParseHash] has read; empty for 0.
+func HashText(sum uint64) string {
+	if sum == 0 {
+		return ""
+	}
+	return hashForm + hex(sum)
+}
+
 // ParseHash returns the bits of an annotation that [Hash] has made. It returns 0 for all texts of other forms; then the child is
 // applied again.
 func ParseHash(text string) uint64 {

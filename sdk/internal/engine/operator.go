@@ -141,6 +141,7 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	d := o.deps
 	var hub *inspector.Hub
+	var inspected *observe.Inspector
 	if o.config.Inspector != "" {
 		hub = inspector.NewHub(inspector.HubOptions{
 			Intents: func(in inspect.Intent) inspect.Reply { return o.intents.Handle(ctx, in) },
@@ -148,6 +149,9 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 				return observe.IndexPage(d.Indices, query, d.HidesIndex(query.ID))
 			},
 			Cluster: &intents.ClusterReader{Deps: d, Streams: &o.intents.Streams},
+			Children: func(parent inspect.Ref) inspect.ChildList {
+				return o.intents.Children(parent, inspected)
+			},
 		})
 		hub.CountRequests(d.Now())
 		d.Logger = slog.New(observe.InspectorLogHandler(d.Logger.Handler(), hub))
@@ -158,10 +162,11 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	d.Sink.Subscribe(observe.NewLongRetries())
 	o.unused = observe.NewUnusedHandlers(d.Sink, d.Registry)
 	if hub != nil {
-		d.Sink.Subscribe(observe.NewInspector(observe.InspectorOptions{
+		inspected = observe.NewInspector(observe.InspectorOptions{
 			Hub: hub, Registry: d.Registry, Indices: d.Indices, Namespaces: o.config.Namespaces, Started: d.Now(),
 			Redaction: d.Settings.Redaction, Identity: o.config.Identity, Finalizer: d.Settings.Finalizer,
-		}))
+		})
+		d.Sink.Subscribe(inspected)
 	}
 	return hub
 }
@@ -291,6 +296,7 @@ func (o *operator) connect(ctx context.Context) error {
 	if o.config.NewPasses != nil {
 		o.passes = o.config.NewPasses(d)
 	}
+	o.intents.Passes.Store(&o.passes)
 	kept := core.Conditions(core.NoConditions{})
 	if o.config.NewConditions != nil {
 		kept = o.config.NewConditions(d)

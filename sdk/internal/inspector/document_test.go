@@ -26,7 +26,7 @@ func endpointsInCode(t *testing.T) []string {
 	t.Helper()
 	paths := map[string]string{
 		"SnapshotPath": inspect.SnapshotPath, "StreamPath": inspect.StreamPath, "IndexPath": inspect.IndexPath,
-		"ObjectPath": inspect.ObjectPath, "EventsPath": inspect.EventsPath,
+		"ObjectPath": inspect.ObjectPath, "EventsPath": inspect.EventsPath, "ChildrenPath": inspect.ChildrenPath,
 		"RequestsPath": inspect.RequestsPath, "IntentsPath": inspect.IntentsPath,
 	}
 	file, err := parser.ParseFile(gotoken.NewFileSet(), "server.go", nil, 0)

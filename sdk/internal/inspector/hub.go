@@ -28,6 +28,9 @@ type HubOptions struct {
 
 	// Cluster reads objects of the cluster. If it is nil, none can be read.
 	Cluster ClusterReader
+
+	// Children returns the children of an object; for the zero Ref, of all objects. If it is nil, there are none.
+	Children func(parent inspect.Ref) inspect.ChildList
 }
 
 // IndexQuery asks for a page of an index: at most Limit entries after Offset, of those that match.
@@ -59,6 +62,7 @@ type Hub struct {
 	intents  func(inspect.Intent) inspect.Reply
 	index    func(IndexQuery) (inspect.IndexPage, bool)
 	cluster  ClusterReader
+	children func(inspect.Ref) inspect.ChildList
 	requests requestTallies
 
 	mu       sync.Mutex
@@ -111,6 +115,7 @@ func NewHub(opts HubOptions) *Hub {
 		intents:       opts.Intents,
 		index:         opts.Index,
 		cluster:       opts.Cluster,
+		children:      opts.Children,
 		objects:       make(map[inspect.Ref]*entry),
 		logLevel:      inspect.LevelInfo,
 		subscriptions: make(map[*subscription]struct{}),
@@ -340,6 +345,14 @@ func (h *Hub) Index(query IndexQuery) (inspect.IndexPage, bool) {
 	}
 	query.Offset, query.Limit = max(0, query.Offset), min(max(0, query.Limit), inspect.MaxIndexPage)
 	return h.index(query)
+}
+
+// Children returns the children of an object; for the zero Ref, of all objects.
+func (h *Hub) Children(parent inspect.Ref) inspect.ChildList {
+	if h.children == nil {
+		return inspect.ChildList{Children: []inspect.Child{}}
+	}
+	return h.children(parent)
 }
 
 // Snapshot returns the current state.

@@ -82,6 +82,9 @@ func protocol(hub *Hub, token token) http.Handler {
 	mux.HandleFunc("GET "+inspect.EventsPath, func(w http.ResponseWriter, r *http.Request) {
 		respond(w, http.StatusOK, hub.Events(r.Context(), refIn(r)))
 	})
+	mux.HandleFunc("GET "+inspect.ChildrenPath, func(w http.ResponseWriter, r *http.Request) {
+		respond(w, http.StatusOK, hub.Children(refIn(r)))
+	})
 	mux.HandleFunc("GET "+inspect.RequestsPath, func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, hub.Requests(time.Now()))
 	})

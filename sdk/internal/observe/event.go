@@ -26,6 +26,7 @@ const (
 	KindMarkBroken
 	KindAttemptStarted
 	KindAttemptEnded
+	KindChildrenChanged
 	KindRecorded
 	KindPatchPending
 	KindSent

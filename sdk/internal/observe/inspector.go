@@ -99,7 +99,7 @@ func operatorIdentity() string {
 // Kinds implements [Subscriber].
 func (i *Inspector) Kinds() []Kind {
 	return []Kind{
-		KindEventDispatched, KindPlanned, KindMarkBroken, KindAttemptStarted, KindAttemptEnded, KindRecorded, KindPatchPending, KindSent, KindEnded,
+		KindEventDispatched, KindPlanned, KindMarkBroken, KindAttemptStarted, KindAttemptEnded, KindChildrenChanged, KindRecorded, KindPatchPending, KindSent, KindEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindAlarmChanged, KindResourcesServed, KindTypesCompared,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
@@ -169,6 +169,8 @@ func (i *Inspector) receiveOfObject(event Event) {
 	case AttemptEnded:
 		i.count(e)
 		i.recall(e.Subject).receive(e)
+	case ChildrenChanged:
+		i.findKey(keyOf(e.Resource, e.Parent)).receive(e)
 	case Recorded:
 		i.recall(e.Subject).receive(e)
 	case PatchPending:

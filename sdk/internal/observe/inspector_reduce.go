@@ -15,6 +15,7 @@ import (
 type shown struct {
 	inspect.Object
 	deleting time.Time // time of the first version with a deletion timestamp; zero before
+	notes    ChildNotes
 }
 
 // after returns the object after an event, and whether to publish it at once. Without an event, only the state may have
@@ -44,6 +45,8 @@ func (o shown) after(event Event, now time.Time) (after shown, publish bool) {
 		publish = o.attemptStarted(e)
 	case AttemptEnded:
 		publish = o.attemptEnded(e)
+	case ChildrenChanged:
+		o.childrenChanged(e, now)
 	case Recorded:
 		o.recorded(e)
 	case PatchPending:

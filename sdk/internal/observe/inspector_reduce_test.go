@@ -44,6 +44,7 @@ func TestShown_EventsLeaveFormerStatesAsTheyWere(t *testing.T) {
 		AttemptEnded{Subject: subject, Handler: event, Outcome: handlers.Outcome{Final: true}},
 		planned(handlers.ReasonCreate), MarkBroken{Subject: subject, Mark: mark}, MarkBroken{Subject: subject, Mark: mark},
 		AttemptStarted{Subject: subject, Handler: create}, retried, retried, retried,
+		ChildrenChanged{Pass: passOf("a", "created")}, ChildrenChanged{}, ChildrenChanged{Pass: passOf("a", "reverted", "b", "refused")},
 		AttemptStarted{Subject: subject, Handler: timer},
 		Recorded{Subject: subject, Parent: "c", Progress: subs},
 		Recorded{Subject: subject, Progress: state.Progress{}.WithHandlers([]string{"c"}, now)},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -33,6 +34,9 @@ type Passes interface {
 
 	// Forget drops an object that was deleted, or that this replica does not handle.
 	Forget(key queue.Key)
+
+	// Children returns the children of an object, with the results of its last pass; for the zero Ref, the children of all objects.
+	Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList
 }
 
 // Pass is one call of a reconcile handler. It is the value of [handlers.Call.Extra].
@@ -41,7 +45,7 @@ type Pass interface {
 	Complete(ctx context.Context) error // prunes, after the handler has succeeded
 	End(out handlers.Outcome)
 	Abort()                           // the pass does not count
-	Kinds(recorded []string) []string // kinds to record on the object, in place of the recorded ones
+	Kinds(recorded []string) []string // kinds to record on the object, in place of the recorded ones; called before End
 
 	// Health returns the health of the children after the pass. It returns false if the pass says nothing about the object, because
 	// it ended with an error that only delays its writes.
@@ -85,3 +89,8 @@ func (NoPasses) Update(queue.Key, *object.Object) {}
 
 // Forget implements [Passes].
 func (NoPasses) Forget(queue.Key) {}
+
+// Children implements [Passes].
+func (NoPasses) Children(inspect.Ref, *observe.Inspector) inspect.ChildList {
+	return inspect.ChildList{Children: []inspect.Child{}}
+}

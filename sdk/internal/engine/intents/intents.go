@@ -34,6 +34,15 @@ type Intents struct {
 	Peerings atomic.Pointer[peers.Peerings] // nil until the operator is connected to the cluster
 
 	Admission atomic.Pointer[reviews.AdmissionControl] // nil until the operator is connected to the cluster
+	Passes    atomic.Pointer[core.Passes]              // nil until the operator is connected to the cluster
+}
+
+// Children is [core.Passes].Children; there are none before the connection to the cluster.
+func (i *Intents) Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList {
+	if passes := i.Passes.Load(); passes != nil {
+		return (*passes).Children(parent, inspector)
+	}
+	return core.NoPasses{}.Children(parent, inspector)
 }
 
 // AdmissionControl returns the admission control of the operator, also before the connection to the cluster.

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -111,7 +112,9 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 	if err != nil {
 		return p.failed("apply", d, err)
 	}
-	return p.accept(ctx, d, nil, created, nil)
+	err = p.accept(ctx, d, nil, created, nil)
+	d.result = inspect.ResultCreated
+	return err
 }
 
 // replace deletes a child whose change the API server refuses as invalid, so that the next pass creates the child anew. It first

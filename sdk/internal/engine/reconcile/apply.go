@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -29,6 +30,10 @@ type desired struct {
 
 	created map[string]any // tree with the fields of [children.Lens.Once]
 	lost    int            // number of refusals of the known UID in this pass
+
+	result      inspect.ChildResult // set by an apply that has changed the child
+	taken, left []children.Drift    // fields that were taken back, and fields that are left to others
+	judged      bool                // left has all such fields
 }
 
 // target is a copy of a kind's resource and lens for the requests of a pass. The kind itself can change during the pass, for example
@@ -82,6 +87,7 @@ func (p *Pass) applyAll(ctx context.Context, objs []any) error {
 			return err
 		}
 		err := p.keep(ctx, d)
+		p.conclude(d, err)
 		switch {
 		case err == nil:
 		case core.IsFenced(err), errors.Is(err, errPaced):
@@ -388,7 +394,9 @@ func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership ch
 		return nil, children.Lost, false
 	}
 	ownership, drift = children.Judge(entries, f.manager, d.tree)
-	drift, left := c.leave(d, drift)
+	drift, d.left = c.leave(d, drift)
+	d.judged = true
+	left := len(d.left) > 0
 	scaled := slices.ContainsFunc(entries, func(e children.Entry) bool { return e.Subresource == scale }) // force could take its field
 	certain = !left && !scaled && slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager != "" }) &&
 		!slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager == f.manager+children.OnceSuffix })
@@ -410,10 +418,10 @@ func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership ch
 
 // leave splits off the drifted fields that stay with their new owners: fields that were changed through /scale and, by the policy,
 // all others.
-func (c *child) leave(d *desired, drift []children.Drift) (kept []children.Drift, left bool) {
+func (c *child) leave(d *desired, drift []children.Drift) (kept, left []children.Drift) {
 	for _, one := range drift {
 		if one.Scaled() || d.kind.owned.Drift != handlers.DriftRevert && one.Manager != "" {
-			left = true
+			left = append(left, one)
 			continue
 		}
 		kept = append(kept, one)

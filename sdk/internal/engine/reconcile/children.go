@@ -81,9 +81,12 @@ func (k *kind) observe(_ context.Context, event watch.Event, initial bool) {
 			return
 		}
 		f.remove(k, name)
-		if p := f.parents[before.Owner()]; !before.pruned || p != nil && p.waves {
-			f.changed(k, before.Digest, children.Digest{}, watch.Deleted)
+		p := f.parents[before.Owner()]
+		if before.pruned && (p == nil || !p.waves) {
+			f.publish(p, nil)
+			return
 		}
+		f.changed(k, before.Digest, children.Digest{}, watch.Deleted)
 		return
 	}
 	if before != nil && (before.UID == event.Object.UID && !object.Older(before.ResourceVersion, event.Object.ResourceVersion) ||
@@ -124,6 +127,12 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 		}
 	}
 	f.countUnready(c, o, initial)
+	switch before := k.children[name]; {
+	case before != nil && before.UID == d.UID && before.State == d.State:
+		c.turned = before.turned
+	case !initial:
+		c.turned = f.reconciler.deps.Now().UnixNano()
+	}
 	if d.Entry != c.verified || d.Entry == 0 {
 		c.managed, c.partial = k.lens.ManagedFields(o, initial), initial
 	}
@@ -186,6 +195,7 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 	}
 	for _, uid := range owners {
 		p := f.parents[uid]
+		f.publish(p, nil)
 		if p == nil || p.object == nil || p.object.Deleting && !(p.waves && event == watch.Deleted) {
 			continue // its first pass looks at all children, and there is none during its deletion
 		}

@@ -133,6 +133,9 @@ func (p *Pass) Kinds(recorded []string) []string {
 			continue
 		}
 		kinds = append(kinds, name)
+		if !unserved {
+			p.undeclared = append(p.undeclared, name)
+		}
 		if !unserved && !slices.Contains(f.undeclared, name) {
 			f.undeclared = append(f.undeclared, name)
 			f.reconciler.deps.Logger.Warn(fmt.Sprintf("Children of kind %s from an earlier release are left, for example at %s: "+

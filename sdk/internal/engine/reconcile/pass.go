@@ -35,6 +35,12 @@ type Pass struct {
 	noted map[noted]children.Digest // versions of children before the changes that came during the pass
 
 	rehearsal *Rehearsal // nil in an operator
+
+	// For the report: see [Pass.report].
+	began      time.Time
+	concluded  []concluded // results of the applies
+	gone       []concluded // pruned children
+	undeclared []string    // recorded kinds without a declaration
 }
 
 // noted identifies a child during a pass.
@@ -72,7 +78,7 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 		return nil
 	}
 	p.disarm()
-	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes}
+	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes, began: r.deps.Now()}
 	if slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind != WakeStart }) {
 		p.pass.sight = p.hashSight() + f.hashWatched(b.Object.UID)
 	}
@@ -138,6 +144,7 @@ func (p *Pass) End(out handlers.Outcome) {
 	if len(parent.wakes) > 0 {
 		f.requeue(parent)
 	}
+	p.report(out)
 }
 
 // settle wakes the parent if a child differs from its noted version, and the difference concerns the operator. The lock must be
@@ -247,3 +254,55 @@ func failedFirst(c *child) int {
 	}
 	return 1
 }
+
+// WakeKind is the kind of reason for a pass.
+type WakeKind string
+
+// The kinds of reasons.
+const (
+	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
+	WakeStart   WakeKind = "start"   // the operator has started, or a paced write is due
+	WakeChild   WakeKind = "child"   // a child has changed
+	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
+	WakeWatched WakeKind = "watched" // an object that is no child has changed
+	WakeRecheck WakeKind = "recheck" // the time of a recheck or of a wait is over, or the cluster now serves a declared kind
+	WakeRetry   WakeKind = "retry"   // the last pass failed
+	WakeRequest WakeKind = "request" // a person has asked for it
+)
+
+// Wake is a reason for a pass.
+type Wake struct {
+	Kind    WakeKind
+	Type    string // type of the event of a child or a watched object
+	Child   *Child // child or watched object that has changed; nil for other reasons
+	Changes object.Diff
+}
+
+// maxWakes is how many reasons a pass is given.
+const maxWakes = 16
+
+// add adds a reason for a pass. It joins reasons of the same kind about the same object. With maxWakes reasons, it drops a reason
+// about a child or a watched object. The lock must be held.
+func (p *parent) add(w Wake) {
+	i := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Kind == w.Kind && o.Child.same(w.Child) })
+	switch {
+	case i >= 0 && w.Child != nil:
+		w.Changes = append(p.wakes[i].Changes, w.Changes...)
+		p.wakes = append(slices.Delete(p.wakes, i, i+1), w)
+	case i >= 0:
+	case len(p.wakes) == maxWakes && w.Child != nil:
+	case len(p.wakes) == maxWakes: // a reason about a child or a watched object makes room
+		first := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Child != nil })
+		p.wakes = append(slices.Delete(p.wakes, first, first+1), w)
+	default:
+		p.wakes = append(p.wakes, w)
+	}
+}
+
+// unprovoked reports whether all reasons for a pass are WakeStart or WakeVerify.
+func unprovoked(wakes []Wake) bool {
+	return !slices.ContainsFunc(wakes, func(w Wake) bool { return w.Kind != WakeStart && w.Kind != WakeVerify })
+}
+
+// requeued returns the event with which the queue processes a parent again.
+func requeued(o *object.Object) watch.Event { return watch.Event{Type: watch.Modified, Object: o} }

@@ -95,6 +95,7 @@ type child struct {
 	fight    repeats   // reverts of changes by others
 	unstable *unstable // nil if the text has changed only with the parent
 	pruned   bool      // the operator has deleted it
+	turned   int64     // time of the last change of the state, in nanoseconds since 1970; 0 if it is older than the process
 
 	unready int64 // Unix time in nanoseconds since which [handlers.Owned.ReadyWithin] counts; 0 while the child is ready
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -47,7 +48,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 				return handlers.AsPermanent(fmt.Errorf("apply %s: %w", d, err))
 			}
 			if left != nil {
-				p.reportLeft(d, conflicts)
+				p.noteLeft(d, conflicts)
 				tree = left
 				continue
 			}
@@ -96,13 +97,15 @@ func leftTo(d *desired, tree map[string]any, conflicts []kube.FieldConflict) (ma
 	return children.Without(tree, fields)
 }
 
-// reportLeft logs the fields that stay with others, if the policy asks for it.
-func (p *Pass) reportLeft(d *desired, conflicts []kube.FieldConflict) {
-	if d.kind.owned.Drift != handlers.DriftReport {
-		return
-	}
+// noteLeft notes the fields that stay with others, and logs them if the policy asks for it.
+func (p *Pass) noteLeft(d *desired, conflicts []kube.FieldConflict) {
 	for _, c := range conflicts {
-		if c.Subresource != scale {
+		if d.kind.owned.Drift == handlers.DriftRevert && c.Subresource != scale {
+			continue
+		}
+		one := children.Drift{Path: strings.TrimPrefix(c.Field, "."), Manager: c.Manager, Subresource: c.Subresource}
+		d.left = append(slices.DeleteFunc(d.left, func(o children.Drift) bool { return o.Path == one.Path }), one)
+		if d.kind.owned.Drift == handlers.DriftReport && c.Subresource != scale {
 			p.subject.Logger.Warn(fmt.Sprintf("Left a field of %s to %s: %s", d, c.Manager, strings.TrimPrefix(c.Field, ".")),
 				observe.EventKey, observe.LogDriftLeft, "child", d.String(), "field", c.Field, "manager", c.Manager)
 		}
@@ -143,10 +146,20 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.
 		return nil
 	}
 	switch {
+	case before == answer.ResourceVersion:
+	case c != nil && c.Applied == d.hash && len(d.left) > 0:
+		d.result = inspect.ResultYielded
+	default:
+		d.result = inspect.ResultChanged
+	}
+	switch {
 	case c == nil || before == answer.ResourceVersion:
 		drift = nil
 	case c.Applied != d.hash: // a field without a manager is new rather than removed
 		drift = slices.DeleteFunc(slices.Clone(drift), func(one children.Drift) bool { return one.Manager == "" })
+	}
+	if d.taken = drift; len(drift) > 0 {
+		d.result = inspect.ResultReverted
 	}
 	for _, one := range drift {
 		p.subject.Logger.Info(fmt.Sprintf("Took a field of %s back: %s", d, one), observe.EventKey, observe.LogDriftReverted,
