@@ -12,13 +12,17 @@ import (
 //go:embed children
 var files embed.FS
 
-var deployments = kopf.Resource("apps/v1", "deployments")
+var (
+	deployments = kopf.Resource("apps/v1", "deployments")
+	secrets     = kopf.Resource("v1", "secrets")
+)
 
 // WebApp has the fields that the handler reads. The manifests read others, such as spec.image.
 type WebApp struct {
 	Spec struct {
-		Host   string            `json:"host"`
-		Config map[string]string `json:"config"`
+		Host      string            `json:"host"`
+		Config    map[string]string `json:"config"`
+		TLSSecret string            `json:"tlsSecret"`
 	} `json:"spec"`
 }
 
@@ -31,12 +35,18 @@ func Register(r *kopf.Registry) {
 		kopf.Own{Resource: kopf.Resource("v1", "configmaps")},
 		kopf.Own{Resource: deployments, Observe: []kopf.Path{"status.readyReplicas"}},
 		kopf.Own{Resource: kopf.Resource("v1", "services")},
-		kopf.Own{Resource: kopf.Resource("networking.k8s.io/v1", "ingresses")})
+		kopf.Own{Resource: kopf.Resource("networking.k8s.io/v1", "ingresses")},
+		kopf.RefersTo(secrets, "spec.tlsSecret"))
 }
 
 func (o *operator) reconcile(ctx context.Context, p *kopf.Pass[WebApp]) error {
-	// The checksum is an annotation of the pods, so that another configuration replaces them.
-	objs, err := o.base.Render(p.Body, manifest.Vars{"checksum": manifest.Checksum(p.Object.Spec.Config)})
+	// The checksum is an annotation of the pods, so that another configuration or certificate replaces them.
+	vars := manifest.Vars{"checksum": manifest.Checksum(p.Object.Spec.Config, p.Versions(secrets)), "volumes": nil, "mounts": nil}
+	if name := p.Object.Spec.TLSSecret; name != "" {
+		vars["volumes"] = []any{map[string]any{"name": "tls", "secret": map[string]any{"secretName": name, "optional": true}}}
+		vars["mounts"] = []any{map[string]any{"name": "tls", "mountPath": "/etc/tls", "readOnly": true}}
+	}
+	objs, err := o.base.Render(p.Body, vars)
 	if err != nil {
 		return err
 	}

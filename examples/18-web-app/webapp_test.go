@@ -44,6 +44,33 @@ func TestWebApp_ChildrenFollowTheObject(t *testing.T) {
 	ingress.WaitGone()
 }
 
+func TestWebApp_NewCertificateReplacesThePods(t *testing.T) {
+	const checksum = "spec.template.metadata.annotations[example.com/config]"
+	cluster := kopftest.New(t)
+	cluster.ApplyFile("crd.yaml")
+	operator := cluster.Run(Register)
+	app := cluster.ApplyFile("obj.yaml")
+	app.Set("spec.tlsSecret", "cert")
+	operator.WaitHandled(app)
+	deployment := cluster.Object("deployments", "shop")
+	deployment.WaitValue("spec.template.spec.volumes[0].secret.secretName", "cert")
+	replaced := func(change func()) {
+		before := deployment.Get().Get(checksum)
+		change()
+		deployment.WaitFor("its pods are replaced", func(o *kopf.Object) bool { return o.Get(checksum) != before })
+	}
+	var cert *kopftest.Object
+	replaced(func() {
+		cert = cluster.Apply(`
+apiVersion: v1
+kind: Secret
+metadata: {name: cert}
+stringData: {tls.crt: first}
+`)
+	})
+	replaced(func() { cert.Patch(map[string]any{"stringData": map[string]any{"tls.crt": "second"}}) })
+}
+
 func TestWebApp_ExistingObjectsOfOthersStay(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("crd.yaml")
