@@ -87,7 +87,6 @@ data: {GREETING: mine}
 	cluster.Object("services", "shop").WaitValue("spec.selector.app", "shop") // the others are applied
 
 	config.Delete()
-	config.WaitGone()
 	operator.Restart()
 	config.WaitValue("data.GREETING", "hello")
 }
