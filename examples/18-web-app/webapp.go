@@ -13,6 +13,7 @@ import (
 var files embed.FS
 
 var (
+	webapps     = kopf.Resource("kopf.dev/v1", "webapps")
 	deployments = kopf.Resource("apps/v1", "deployments")
 	secrets     = kopf.Resource("v1", "secrets")
 )
@@ -31,7 +32,8 @@ type operator struct{ base, ingress *manifest.Set }
 // Register registers the handler. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	o := &operator{base: manifest.New(r, files, "children/base.yaml"), ingress: manifest.New(r, files, "children/ingress.yaml")}
-	kopf.OnReconcile(r, kopf.Resource("kopf.dev/v1", "webapps"), o.reconcile,
+	kopf.Conditions(r, webapps)
+	kopf.OnReconcile(r, webapps, o.reconcile,
 		kopf.Own{Resource: kopf.Resource("v1", "configmaps")},
 		kopf.Own{Resource: deployments, Observe: []kopf.Path{"status.readyReplicas"}},
 		kopf.Own{Resource: kopf.Resource("v1", "services")},
@@ -61,8 +63,6 @@ func (o *operator) reconcile(ctx context.Context, p *kopf.Pass[WebApp]) error {
 		return err
 	}
 	for d := range p.Children(deployments) {
-		p.Patch.Set("status.state", string(d.State))
-		p.Patch.Set("status.message", d.Message)
 		p.Patch.Set("status.readyReplicas", kopf.GetOr(d.Observed, "status.readyReplicas", 0))
 	}
 	return nil

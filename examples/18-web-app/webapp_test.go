@@ -3,6 +3,8 @@ package webapp
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
@@ -22,10 +24,10 @@ func TestWebApp_ChildrenFollowTheObject(t *testing.T) {
 	deployment.WaitValue("spec.replicas", int64(2))
 	ingress.WaitValue("spec.rules[0].host", "shop.example.com")
 	app.WaitValue("status.readyReplicas", int64(2))
-	app.WaitValue("status.state", "ready")
+	app.WaitFor("it is ready", func(o *kopf.Object) bool { return readiness(o) == "True: Complete" })
 
 	deployment.Patch(map[string]any{"spec": map[string]any{"replicas": 5}})
-	operator.WaitLog("Took a field of Deployment shop back: spec.replicas")
+	operator.WaitDrift(app, deployment, "spec.replicas")
 	deployment.WaitValue("spec.replicas", int64(2))
 
 	before := deployment.Get().Get(checksum)
@@ -42,6 +44,16 @@ func TestWebApp_ChildrenFollowTheObject(t *testing.T) {
 	app.WaitGone()
 	deployment.WaitGone()
 	ingress.WaitGone()
+}
+
+// readiness returns the status of the condition Ready with the reason.
+func readiness(app *kopf.Object) string {
+	for _, c := range kopf.GetOr(app, "status.conditions", []metav1.Condition{}) {
+		if c.Type == "Ready" && c.ObservedGeneration == kopf.GetOr(app, "metadata.generation", int64(0)) {
+			return string(c.Status) + ": " + c.Reason
+		}
+	}
+	return ""
 }
 
 func TestWebApp_NewCertificateReplacesThePods(t *testing.T) {
