@@ -51,13 +51,16 @@ func TestMetrics_GetWhatTheEngineCounts(t *testing.T) {
 		}
 	}
 	adapter.Begin([]observe.MeteredHandler{{ID: "b", Kind: "timer"}}, func() observe.MeterState {
-		return observe.MeterState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6}
+		return observe.MeterState{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6,
+			Children: map[string]map[string]int{"pods.v1": {"ready": 7}}}
 	})()
 	if diff := cmp.Diff([]meter.Handler{{ID: "b", Kind: "timer"}}, m.handlers); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if want := (meter.State{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6}); m.state != want || !m.ended {
-		t.Errorf("got %+v, ended %t", m.state, m.ended)
+	want := meter.State{Objects: 1, Sleeping: 2, Dropped: 3, Paused: true, Shards: 4, ShardsLost: 5, Leads: true, TimesElected: 6,
+		Children: map[string]map[string]int{"pods.v1": {"ready": 7}}}
+	if diff := cmp.Diff(want, m.state); diff != "" || !m.ended {
+		t.Errorf("(-want +got), ended %t\n%s", m.ended, diff)
 	}
 }
 
@@ -69,6 +72,10 @@ func TestNoMetrics_CountsNothingWithoutPanic(t *testing.T) {
 	m.Request("GET", 200, time.Second)
 	m.Restart("pods", "ended")
 	m.Login(true)
+	m.Pass("shops", "complete", "child")
+	m.Apply("pods", "created")
+	m.Prune("pods")
+	m.Drift("pods")
 	m.Begin(nil, func() observe.MeterState { return observe.MeterState{} })()
 	if url, h := m.Endpoint(); url != "" || h != nil {
 		t.Errorf("it serves %v at %q", h, url)

@@ -34,6 +34,7 @@ var outcomes = []meter.Outcome{
 // collector counts the reports of operators. A collection reads the states of the operators.
 type collector struct {
 	events, causes, attempts, requests, restarts, logins *prometheus.CounterVec
+	passes, applies, prunes, drifts                      *prometheus.CounterVec
 
 	durations, latencies *prometheus.HistogramVec
 
@@ -55,6 +56,10 @@ func newCollector() *collector {
 		latencies: histogram("kopf_api_request_duration_seconds", "Duration of requests to the API server, except watches.", "verb"),
 		restarts:  counter("kopf_watch_restarts_total", "Watches that were opened again.", "resource", "reason"),
 		logins:    counter("kopf_logins_total", "Logins.", "result"),
+		passes:    counter("kopf_passes_total", "Passes of reconcile handlers by their outcome and their oldest reason.", "resource", "outcome", "wake"),
+		applies:   counter("kopf_applies_total", "Children that passes applied, by their result.", "resource", "result"),
+		prunes:    counter("kopf_prunes_total", "Children that passes deleted because they did not apply them.", "resource"),
+		drifts:    counter("kopf_drift_total", "Fields of children that passes took back from others.", "resource"),
 		states:    map[*state]struct{}{},
 	}
 	// A series that appears with its first event has no rate for it, so those known beforehand begin at 0.
@@ -79,6 +84,7 @@ var (
 	queueObjects   = prometheus.NewDesc("kopf_queue_objects", "Objects in the queue: waiting for a worker, being handled, or waiting for a time.", []string{"state"}, nil)
 	daemons        = prometheus.NewDesc("kopf_daemons", "Daemons, including those that wait for their initial delay or for a retry.", nil, nil)
 	timers         = prometheus.NewDesc("kopf_timers", "Timers.", nil, nil)
+	childObjects   = prometheus.NewDesc("kopf_children", "Children of objects with reconcile handlers.", []string{"resource", "state"}, nil)
 	paused         = prometheus.NewDesc("kopf_paused", "1 if the operator is paused.", nil, nil)
 	shards         = prometheus.NewDesc("kopf_shards", "Shards whose objects the replica handles.", nil, nil)
 	shardLeases    = prometheus.NewDesc("kopf_shard_leases_total", "Leases of shards that the replica acquired, released for others, or lost.", []string{"result"}, nil)
@@ -88,7 +94,7 @@ var (
 )
 
 func (c *collector) vectors() []prometheus.Collector {
-	return []prometheus.Collector{c.events, c.causes, c.attempts, c.durations, c.requests, c.latencies, c.restarts, c.logins}
+	return []prometheus.Collector{c.events, c.causes, c.attempts, c.durations, c.requests, c.latencies, c.restarts, c.logins, c.passes, c.applies, c.prunes, c.drifts}
 }
 
 // Describe implements [prometheus.Collector].
@@ -96,7 +102,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, v := range c.vectors() {
 		v.Describe(ch)
 	}
-	for _, desc := range []*prometheus.Desc{retriesPending, objects, queueObjects, daemons, timers, paused, shards, shardLeases, leader, leaderLeases, postedEvents} {
+	for _, desc := range []*prometheus.Desc{retriesPending, objects, queueObjects, daemons, timers, childObjects, paused, shards, shardLeases, leader, leaderLeases, postedEvents} {
 		ch <- desc
 	}
 }
@@ -117,6 +123,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	send(prometheus.GaugeValue, queueObjects, s.Sleeping, "sleeping")
 	send(prometheus.GaugeValue, daemons, s.Daemons)
 	send(prometheus.GaugeValue, timers, s.Timers)
+	for resource, states := range s.Children {
+		for state, n := range states {
+			send(prometheus.GaugeValue, childObjects, n, resource, state)
+		}
+	}
 	send(prometheus.GaugeValue, paused, number(s.Paused))
 	send(prometheus.GaugeValue, shards, s.Shards)
 	send(prometheus.CounterValue, shardLeases, s.ShardsAcquired, "acquired")
@@ -206,6 +217,22 @@ func (c *collector) Login(ok bool) {
 	c.logins.WithLabelValues(result).Inc()
 }
 
+// Pass counts a pass of a reconcile handler.
+func (c *collector) Pass(resource, outcome, wake string) {
+	c.passes.WithLabelValues(resource, outcome, wake).Inc()
+}
+
+// Apply counts a child that a pass has applied.
+func (c *collector) Apply(resource, result string) {
+	c.applies.WithLabelValues(resource, result).Inc()
+}
+
+// Prune counts a child that a pass has deleted because it did not apply it.
+func (c *collector) Prune(resource string) { c.prunes.WithLabelValues(resource).Inc() }
+
+// Drift counts a field of a child that a pass has taken back.
+func (c *collector) Drift(resource string) { c.drifts.WithLabelValues(resource).Inc() }
+
 // Begin adds an operator, whose state the function returns, until end is called.
 func (c *collector) Begin(handlers []meter.Handler, read func() meter.State) (end func()) {
 	for _, h := range handlers {
@@ -246,11 +273,27 @@ func add(a, b meter.State) meter.State {
 		Objects: a.Objects + b.Objects, Retrying: a.Retrying + b.Retrying,
 		Queued: a.Queued + b.Queued, Running: a.Running + b.Running, Sleeping: a.Sleeping + b.Sleeping,
 		Daemons: a.Daemons + b.Daemons, Timers: a.Timers + b.Timers,
-		Paused: a.Paused || b.Paused,
+		Paused: a.Paused || b.Paused, Children: addChildren(a.Children, b.Children),
 		Shards: a.Shards + b.Shards, ShardsAcquired: a.ShardsAcquired + b.ShardsAcquired,
 		ShardsReleased: a.ShardsReleased + b.ShardsReleased, ShardsLost: a.ShardsLost + b.ShardsLost,
 		Leads: a.Leads || b.Leads, TimesElected: a.TimesElected + b.TimesElected, LeasesLost: a.LeasesLost + b.LeasesLost,
 		Posted: a.Posted + b.Posted, Repeated: a.Repeated + b.Repeated,
 		Failed: a.Failed + b.Failed, Dropped: a.Dropped + b.Dropped,
 	}
+}
+
+// addChildren returns the sums of two numbers of children, by their resource and state.
+func addChildren(a, b map[string]map[string]int) map[string]map[string]int {
+	sum := map[string]map[string]int{}
+	for _, each := range []map[string]map[string]int{a, b} {
+		for resource, states := range each {
+			if sum[resource] == nil {
+				sum[resource] = map[string]int{}
+			}
+			for state, n := range states {
+				sum[resource][state] += n
+			}
+		}
+	}
+	return sum
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 	"github.com/kopf-dev/kopf/sdk/kopf/meter"
 )
@@ -70,10 +71,16 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 	m.Restart("pods.v1", "a\"strange\"\\\nreason")
 	m.Login(true)
 	m.Login(false)
+	m.Pass("shops.v1.example.com", "complete", "child")
+	m.Apply("deployments.v1.apps", "changed")
+	m.Apply("deployments.v1.apps", "changed")
+	m.Prune("deployments.v1.apps")
+	m.Drift("deployments.v1.apps")
 	defer m.Begin([]meter.Handler{{ID: "tick", Kind: "timer"}}, func() meter.State {
 		return meter.State{
 			Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1,
-			Shards: 4, ShardsAcquired: 9, ShardsReleased: 3, ShardsLost: 2, Leads: true, TimesElected: 2, LeasesLost: 1}
+			Shards: 4, ShardsAcquired: 9, ShardsReleased: 3, ShardsLost: 2, Leads: true, TimesElected: 2, LeasesLost: 1,
+			Children: map[string]map[string]int{"deployments.v1.apps": {"ready": 3, "failed": 1}}}
 	})()
 	want, err := os.Open("testdata/metrics.txt")
 	if err != nil {
@@ -88,16 +95,18 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 func TestMetrics_CountsOutliveOperator(t *testing.T) {
 	m := alone()
 	end := m.Begin(nil, func() meter.State {
-		return meter.State{Objects: 1, Posted: 2, Shards: 3, ShardsAcquired: 5}
+		return meter.State{Objects: 1, Posted: 2, Shards: 3, ShardsAcquired: 5, Children: map[string]map[string]int{"pods.v1": {"ready": 2, "failed": 1}}}
 	})
-	defer m.Begin(nil, func() meter.State { return meter.State{Objects: 10, Posted: 20} })()
-	for _, want := range []string{"kopf_objects 11\n", `kopf_posted_events_total{result="posted"} 22`} {
+	defer m.Begin(nil, func() meter.State {
+		return meter.State{Objects: 10, Posted: 20, Children: map[string]map[string]int{"pods.v1": {"ready": 1}}}
+	})()
+	for _, want := range []string{"kopf_objects 11\n", `kopf_children{resource="pods.v1",state="ready"} 3`, `kopf_posted_events_total{result="posted"} 22`} {
 		if text := scrape(t, m); !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
 		}
 	}
 	end()
-	for _, want := range []string{"kopf_objects 10\n", "kopf_shards 0\n", `kopf_shard_leases_total{result="acquired"} 5`, `kopf_posted_events_total{result="posted"} 22`} {
+	for _, want := range []string{"kopf_objects 10\n", `kopf_children{resource="pods.v1",state="ready"} 1`, "kopf_shards 0\n", `kopf_shard_leases_total{result="acquired"} 5`, `kopf_posted_events_total{result="posted"} 22`} {
 		if text := scrape(t, m); !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, text)
 		}
@@ -147,7 +156,7 @@ func documented(t *testing.T) map[string]row {
 	rows := map[string]row{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(kopf_\\w+)` \\| (\\w+) \\| (.*?) ?\\|").FindAllStringSubmatch(string(page), -1) {
 		r := row{kind: m[2], values: m[3]}
-		for _, label := range regexp.MustCompile("(?:^|[,;] )`(resource|type|reason|handler|kind|outcome|state|result|verb|code)`").FindAllStringSubmatch(m[3], -1) {
+		for _, label := range regexp.MustCompile("(?:^|[,;] )`(resource|type|reason|wake|handler|kind|outcome|state|result|verb|code)`").FindAllStringSubmatch(m[3], -1) {
 			r.labels = append(r.labels, label[1])
 		}
 		rows[m[1]] = r
@@ -194,6 +203,22 @@ func TestMetrics_LabelValuesDocumented(t *testing.T) {
 	} {
 		words["kopf_watch_restarts_total"] = append(words["kopf_watch_restarts_total"], string(reason))
 	}
+	for _, outcome := range []inspect.PassOutcome{inspect.PassComplete, inspect.PassWaiting, inspect.PassRetrying, inspect.PassFailed} {
+		words["kopf_passes_total"] = append(words["kopf_passes_total"], string(outcome))
+	}
+	for _, wake := range []inspect.WakeKind{
+		inspect.WakeObject, inspect.WakeStart, inspect.WakeChild, inspect.WakeVerify, inspect.WakeWatched, inspect.WakeRecheck, inspect.WakeRetry, inspect.WakeRequest,
+	} {
+		words["kopf_passes_total"] = append(words["kopf_passes_total"], string(wake))
+	}
+	for _, result := range []inspect.ChildResult{
+		inspect.ResultCreated, inspect.ResultChanged, inspect.ResultReverted, inspect.ResultYielded, inspect.ResultUnchanged, inspect.ResultRefused, inspect.ResultAwaited,
+	} {
+		words["kopf_applies_total"] = append(words["kopf_applies_total"], string(result))
+	}
+	for _, state := range []inspect.ChildState{inspect.ChildReady, inspect.ChildProgressing, inspect.ChildFailed, inspect.ChildTerminating, inspect.ChildUnknown} {
+		words["kopf_children"] = append(words["kopf_children"], string(state))
+	}
 	for name, all := range words {
 		for _, word := range all {
 			if !strings.Contains(rows[name].values, "`"+word+"`") {
@@ -210,6 +235,13 @@ func TestMetrics_PassPromlint(t *testing.T) {
 	m.Attempt(attempt(meter.Succeeded))
 	m.Request("get", 200, time.Second)
 	m.Restart("pods.v1", "closed")
+	m.Pass("shops.v1.example.com", "complete", "child")
+	m.Apply("deployments.v1.apps", "changed")
+	m.Prune("deployments.v1.apps")
+	m.Drift("deployments.v1.apps")
+	defer m.Begin(nil, func() meter.State {
+		return meter.State{Children: map[string]map[string]int{"deployments.v1.apps": {"ready": 1}}}
+	})()
 	problems, err := testutil.CollectAndLint(m)
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)

@@ -49,6 +49,12 @@ func (m *countingMeter) Request(verb string, code int, took time.Duration) {
 }
 func (m *countingMeter) Restart(resource, reason string) { m.add(1, "restart", resource, reason) }
 func (m *countingMeter) Login(succeeded bool)            { m.add(1, "login", succeeded) }
+func (m *countingMeter) Pass(resource, outcome, wake string) {
+	m.add(1, "pass", resource, outcome, wake)
+}
+func (m *countingMeter) Apply(resource, result string) { m.add(1, "apply", resource, result) }
+func (m *countingMeter) Prune(resource string)         { m.add(1, "prune", resource) }
+func (m *countingMeter) Drift(resource string)         { m.add(1, "drift", resource) }
 func (m *countingMeter) Begin(handlers []meter.Handler, state func() meter.State) func() {
 	for _, h := range handlers {
 		m.add(1, "handler", h.ID, h.Kind)
@@ -72,6 +78,11 @@ func (m *countingMeter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 			"posted": float64(s.Posted), "repeated": float64(s.Repeated), "failed": float64(s.Failed), "dropped": float64(s.Dropped),
 			"paused": 0,
 		})
+		for resource, states := range s.Children {
+			for state, n := range states {
+				all["children "+resource+" "+state] = float64(n)
+			}
+		}
 		if s.Paused {
 			all["paused"] = 1
 		}

@@ -8,11 +8,12 @@ import (
 )
 
 // meterState returns the current state of the operator for metrics.
-func meterState(d *core.Deps, memories *memory.Memories, poster *observe.Poster) observe.MeterState {
+func meterState(d *core.Deps, memories *memory.Memories, passes core.Passes, poster *observe.Poster) observe.MeterState {
 	queue := d.Queue.Stats()
 	s := observe.MeterState{
 		Objects: memories.OnlyIndexed(),
 		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: d.State.Paused.Load(),
+		Children:       passes.ChildStates(),
 		ShardsAcquired: int(d.Leases.Shards.Acquired.Load()), ShardsReleased: int(d.Leases.Shards.Released.Load()),
 		ShardsLost: int(d.Leases.Shards.Lost.Load()),
 		Leads:      d.Leases.Leads.Load(), TimesElected: int(d.Leases.Elected.Load()), LeasesLost: int(d.Leases.Lost.Load()),

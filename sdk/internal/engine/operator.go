@@ -229,7 +229,7 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		wg.Go(func() { o.poster.Run(serving) })
 	}
 	if o.metrics != nil {
-		defer o.metrics.Begin(func() observe.MeterState { return meterState(o.deps, &o.memories, o.poster) })()
+		defer o.metrics.Begin(func() observe.MeterState { return meterState(o.deps, &o.memories, o.passes, o.poster) })()
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()

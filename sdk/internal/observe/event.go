@@ -27,6 +27,7 @@ const (
 	KindAttemptStarted
 	KindAttemptEnded
 	KindChildrenChanged
+	KindPassEnded
 	KindRecorded
 	KindPatchPending
 	KindSent

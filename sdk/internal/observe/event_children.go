@@ -14,6 +14,13 @@ type ChildrenChanged struct {
 	Pass     *EndedPass          // nil if only a child has changed
 }
 
+// PassEnded reports a pass that has ended, too, for subscribers without an interest in other changes of children. It is emitted
+// without a lock.
+type PassEnded struct {
+	Resource string // key of the parent's resource
+	Pass     *EndedPass
+}
+
 // EndedPass is a pass that has ended, with its results. The values of Secrets, and of other fields to hide, are replaced.
 type EndedPass struct {
 	inspect.Pass // its numbers are zero
@@ -38,3 +45,6 @@ type PassedChild struct {
 
 // Kind implements [Event].
 func (ChildrenChanged) Kind() Kind { return KindChildrenChanged }
+
+// Kind implements [Event].
+func (PassEnded) Kind() Kind { return KindPassEnded }

@@ -26,6 +26,17 @@ type Meter interface {
 	// Login counts a call of all login handlers.
 	Login(succeeded bool)
 
+	// Pass counts a call of a reconcile handler for an object of a resource, with the oldest reason for it.
+	Pass(resource, outcome, wake string)
+
+	// Apply counts a child that a pass has applied, and Prune a deleted child that the pass did not apply. Both have the child's
+	// resource.
+	Apply(resource, result string)
+	Prune(resource string)
+
+	// Drift counts a field of a child that another client has changed, and that a pass has taken back.
+	Drift(resource string)
+
 	// Begin adds an operator with its handlers. The state function returns the operator's current state. When the operator
 	// stops, it calls the returned function; state must not be called afterwards. The counts remain.
 	Begin(handlers []MeteredHandler, state func() MeterState) (end func())
@@ -74,6 +85,9 @@ type MeterState struct {
 
 	Daemons, Timers int
 	Paused          bool
+
+	// Children are the numbers of existing children by their resource and state. The inner maps have all states.
+	Children map[string]map[string]int
 
 	Shards                                     int // number of shards that the replica handles
 	ShardsAcquired, ShardsReleased, ShardsLost int // numbers of acquired, released and lost leases of shards

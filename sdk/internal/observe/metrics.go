@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -57,6 +58,7 @@ func (m *Metrics) Kinds() []Kind {
 	return []Kind{
 		KindPlanned, KindAttemptEnded, KindRecorded, KindObjectForgotten,
 		KindStreamChanged, KindEventReceived, KindRequestEnded, KindLoginEnded,
+		KindPassEnded,
 	}
 }
 
@@ -91,6 +93,32 @@ func (m *Metrics) Receive(event Event) {
 		m.meter.Request(e.Call.Verb, e.Call.Status, e.Call.Duration)
 	case LoginEnded:
 		m.meter.Login(e.Err == nil)
+	case PassEnded:
+		m.passed(e)
+	}
+}
+
+// passed counts a pass, and its results for the children.
+func (m *Metrics) passed(e PassEnded) {
+	wake := ""
+	if len(e.Pass.Wakes) > 0 {
+		wake = string(e.Pass.Wakes[0].Kind)
+	}
+	m.meter.Pass(e.Resource, string(e.Pass.Outcome), wake)
+	for i := range e.Pass.Children {
+		c := &e.Pass.Children[i]
+		switch c.Result {
+		case "":
+		case inspect.ResultPruned:
+			m.meter.Prune(c.Resource)
+		default:
+			m.meter.Apply(c.Resource, string(c.Result))
+		}
+		for _, d := range c.Drift {
+			if d.Outcome == inspect.DriftReverted { // each pass reports fields that are left to others again
+				m.meter.Drift(c.Resource)
+			}
+		}
 	}
 }
 

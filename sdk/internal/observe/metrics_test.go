@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -35,6 +38,12 @@ func (m *meter) Request(verb string, code int, took time.Duration) {
 }
 func (m *meter) Restart(resource, reason string) { m.tell("restart %s %s", resource, reason) }
 func (m *meter) Login(succeeded bool)            { m.tell("login %v", succeeded) }
+func (m *meter) Pass(resource, outcome, wake string) {
+	m.tell("pass %s %s %s", resource, outcome, wake)
+}
+func (m *meter) Apply(resource, result string) { m.tell("apply %s %s", resource, result) }
+func (m *meter) Prune(resource string)         { m.tell("prune %s", resource) }
+func (m *meter) Drift(resource string)         { m.tell("drift %s", resource) }
 func (m *meter) Begin(handlers []MeteredHandler, look func() MeterState) func() {
 	m.tell("begin %v", handlers)
 	m.state = look
@@ -94,7 +103,7 @@ func TestMetrics_CauseCountedOnceUntilDone(t *testing.T) {
 	}
 	retrying := func(want int) {
 		t.Helper()
-		if got := m.state(); got != (MeterState{Objects: 1, Retrying: want}) {
+		if got := m.state(); !cmp.Equal(got, MeterState{Objects: 1, Retrying: want}) {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -142,4 +151,20 @@ func TestMetrics_StreamsRequestsAndLogins(t *testing.T) {
 	Emit(sink, LoginEnded{Err: kube.ErrNoCredentials})
 	m.expect(t, "event pods.v1 listed", "event pods.v1 deleted", "restart pods.v1 expired", "request patch 409 1s",
 		"login true", "login false")
+}
+
+func TestMetrics_PassesAndTheirResults(t *testing.T) {
+	sink, _, m := newMetered()
+	pass := passOf("a", "created", "b", "unchanged", "c", "reverted", "d", "pruned", "e", "")
+	pass.Outcome = inspect.PassWaiting
+	pass.Wakes = []inspect.Wake{{Kind: inspect.WakeChild}, {Kind: inspect.WakeRetry}}
+	for i := range pass.Children {
+		pass.Children[i].Resource = pass.Children[i].Name + ".v1"
+	}
+	pass.Children[2].Drift = []inspect.FieldDrift{
+		{Path: "spec.a", Outcome: inspect.DriftReverted}, {Path: "spec.b", Outcome: inspect.DriftYielded}, {Path: "spec.c", Outcome: inspect.DriftReverted},
+	}
+	Emit(sink, PassEnded{Resource: pods.Key(), Pass: pass})
+	Emit(sink, ChildrenChanged{Resource: pods.Key(), Pass: pass})
+	m.expect(t, "pass pods.v1 waiting child", "apply a.v1 created", "apply b.v1 unchanged", "apply c.v1 reverted", "drift c.v1", "drift c.v1", "prune d.v1")
 }

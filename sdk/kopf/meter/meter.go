@@ -31,6 +31,17 @@ type Meter interface {
 	// Login counts a call of all login handlers.
 	Login(succeeded bool)
 
+	// Pass counts a call of a reconcile handler for an object of a resource, with the oldest reason for it.
+	Pass(resource, outcome, wake string)
+
+	// Apply counts a child that a pass has applied, and Prune a deleted child that the pass did not apply. Both have the child's
+	// resource.
+	Apply(resource, result string)
+	Prune(resource string)
+
+	// Drift counts a field of a child that another client has changed, and that a pass has taken back.
+	Drift(resource string)
+
 	// Begin adds an operator with its handlers. The state function returns the operator's current state. When the operator
 	// stops, it calls the returned function; state must not be called afterwards. The counts remain.
 	Begin(handlers []Handler, state func() State) (end func())
@@ -63,6 +74,18 @@ func (None) Restart(string, string) {}
 
 // Login implements [Meter].
 func (None) Login(bool) {}
+
+// Pass implements [Meter].
+func (None) Pass(string, string, string) {}
+
+// Apply implements [Meter].
+func (None) Apply(string, string) {}
+
+// Prune implements [Meter].
+func (None) Prune(string) {}
+
+// Drift implements [Meter].
+func (None) Drift(string) {}
 
 // Begin implements [Meter].
 func (None) Begin([]Handler, func() State) (end func()) { return func() {} }
@@ -114,6 +137,9 @@ type State struct {
 
 	Daemons, Timers int
 	Paused          bool
+
+	// Children are the numbers of existing children by their resource and state. The inner maps have all states.
+	Children map[string]map[string]int
 
 	Shards int // number of shards that the replica handles
 

@@ -37,6 +37,9 @@ type Passes interface {
 
 	// Children returns the children of an object, with the results of its last pass; for the zero Ref, the children of all objects.
 	Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList
+
+	// ChildStates returns the numbers of existing children by their resource and state, with all states of each served resource.
+	ChildStates() map[string]map[string]int
 }
 
 // Pass is one call of a reconcile handler. It is the value of [handlers.Call.Extra].
@@ -94,3 +97,6 @@ func (NoPasses) Forget(queue.Key) {}
 func (NoPasses) Children(inspect.Ref, *observe.Inspector) inspect.ChildList {
 	return inspect.ChildList{Children: []inspect.Child{}}
 }
+
+// ChildStates implements [Passes].
+func (NoPasses) ChildStates() map[string]map[string]int { return nil }

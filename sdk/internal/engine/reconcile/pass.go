@@ -122,6 +122,12 @@ func (p *Pass) Abort() {
 
 // End ends a pass with the outcome of the handler.
 func (p *Pass) End(out handlers.Outcome) {
+	if ended := p.end(out); ended != nil {
+		observe.Emit(p.family.reconciler.deps.Sink, observe.PassEnded{Resource: p.family.resource.Key(), Pass: ended})
+	}
+}
+
+func (p *Pass) end(out handlers.Outcome) *observe.EndedPass {
 	f, parent := p.family, p.parent
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,7 +150,7 @@ func (p *Pass) End(out handlers.Outcome) {
 	if len(parent.wakes) > 0 {
 		f.requeue(parent)
 	}
-	p.report(out)
+	return p.report(out)
 }
 
 // settle wakes the parent if a child differs from its noted version, and the difference concerns the operator. The lock must be

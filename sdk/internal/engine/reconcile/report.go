@@ -44,11 +44,17 @@ func (f *family) publish(p *parent, ended *observe.EndedPass) {
 	observe.Emit(f.reconciler.deps.Sink, e)
 }
 
-// report publishes a pass that has ended. The lock must be held.
-func (p *Pass) report(out handlers.Outcome) {
+// reports reports whether any subscriber receives the passes that have ended.
+func (f *family) reports() bool {
+	sink := f.reconciler.deps.Sink
+	return sink.Wants(observe.KindChildrenChanged) || sink.Wants(observe.KindPassEnded)
+}
+
+// report publishes a pass that has ended, and returns it; nil without a subscriber. The lock must be held.
+func (p *Pass) report(out handlers.Outcome) *observe.EndedPass {
 	f := p.family
-	if !f.reconciler.deps.Sink.Wants(observe.KindChildrenChanged) {
-		return
+	if !f.reports() {
+		return nil
 	}
 	now := f.reconciler.deps.Now()
 	ended := &observe.EndedPass{Pass: inspect.Pass{
@@ -62,6 +68,7 @@ func (p *Pass) report(out handlers.Outcome) {
 	}
 	ended.Children = p.results()
 	f.publish(p.parent, ended)
+	return ended
 }
 
 func outcomeOf(out handlers.Outcome) inspect.PassOutcome {
@@ -126,8 +133,7 @@ type concluded struct {
 // conclude notes the result of an apply for the report. The error is nil if the child is as it is desired.
 func (p *Pass) conclude(d *desired, err error) {
 	f := p.family
-	sink := f.reconciler.deps.Sink
-	if f.handler == nil || !sink.Wants(observe.KindChildrenChanged) || core.IsFenced(err) || errors.Is(err, core.ErrStopping) {
+	if f.handler == nil || !f.reports() || core.IsFenced(err) || errors.Is(err, core.ErrStopping) {
 		return
 	}
 	c := concluded{noted{d.kind, d.name}, observe.PassedChild{KindRef: refOf(d.to.resource, d.name, ""), Result: d.result, Judged: d.judged}}
@@ -231,6 +237,41 @@ func (f *family) list(uid string) []inspect.Child {
 		}
 	}
 	return list
+}
+
+// childStates are all states of children.
+var childStates = []children.State{children.Ready, children.Progressing, children.Failed, children.Terminating, children.Unknown}
+
+// ChildStates implements [core.Passes]. It reads the digests, so that the numbers are right without a report for each change.
+func (r *Reconciler) ChildStates() map[string]map[string]int {
+	r.mu.Lock()
+	families := slices.Collect(maps.Values(r.families))
+	r.mu.Unlock()
+	all := map[string]map[string]int{}
+	for _, f := range families {
+		f.countStates(all)
+	}
+	return all
+}
+
+func (f *family) countStates(all map[string]map[string]int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, k := range f.kinds {
+		if k.resource == nil || f.handler == nil {
+			continue
+		}
+		key := k.resource.Key()
+		if all[key] == nil {
+			all[key] = map[string]int{}
+			for _, state := range childStates {
+				all[key][state.String()] = 0
+			}
+		}
+		for _, c := range k.children {
+			all[key][c.State.String()]++
+		}
+	}
 }
 
 // since returns the time of the last change of the state; zero if the state is older than the process.
