@@ -16,6 +16,7 @@ type Kind string
 // The kinds.
 const (
 	Resources Kind = "resources" // the objects that the operator has seen
+	Children  Kind = "children"  // the objects that the operator keeps for objects
 	Handlers  Kind = "handlers"
 	Indices   Kind = "indices"
 	Daemons   Kind = "daemons" // the daemons and timers of the objects
@@ -26,6 +27,7 @@ const (
 // kinds maps the words for the kinds.
 var kinds = map[string]Kind{
 	"resources": Resources, "resource": Resources, "objects": Resources, "object": Resources,
+	"children": Children, "child": Children,
 	"handlers": Handlers, "handler": Handlers,
 	"indices": Indices, "indexes": Indices, "index": Indices,
 	"daemons": Daemons, "daemon": Daemons, "timers": Daemons, "timer": Daemons,
@@ -35,7 +37,7 @@ var kinds = map[string]Kind{
 
 // Kinds returns the names of the kinds, as they are suggested to users.
 func Kinds() []string {
-	return []string{string(Resources), string(Handlers), string(Indices), string(Daemons), string(Reviews), string(Peers)}
+	return []string{string(Resources), string(Children), string(Handlers), string(Indices), string(Daemons), string(Reviews), string(Peers)}
 }
 
 // ParseKind returns the kind that a word names, in the singular or the plural.
@@ -45,7 +47,9 @@ func ParseKind(word string) (Kind, bool) {
 }
 
 // OfObjects reports whether the items belong to objects, which have a kind and a namespace.
-func (k Kind) OfObjects() bool { return k == Resources || k == Daemons || k == Reviews }
+func (k Kind) OfObjects() bool {
+	return k == Resources || k == Children || k == Daemons || k == Reviews
+}
 
 // Selection selects items. The zero value selects all items.
 type Selection struct {
@@ -53,6 +57,7 @@ type Selection struct {
 	Resource  string              // the kind, the plural or the short name of the objects
 	Name      string              // name of the object, id of the handler or the index, or identity of the peer
 	State     inspect.ObjectState // state of the objects; empty for any
+	Orphans   bool                // only children whose object is unknown
 }
 
 // ResourceNames returns the words for the resources of an operator: the kinds in lower case, the plurals and the short names.
@@ -151,6 +156,7 @@ type table struct {
 func tableOf(s *inspect.Snapshot, kind Kind, selection Selection, now time.Time, wide bool) table {
 	t := table{header: headers(kind, wide)}
 	switch kind {
+	case Children: // not part of the state: WriteChildren
 	case Resources:
 		t.addObjects(s, selection, now, wide)
 	case Daemons:
@@ -181,6 +187,9 @@ func headers(kind Kind, wide bool) []string {
 	case Resources:
 		header = []string{"STATE", "KIND", "NAMESPACE", "NAME", "HANDLER", "TRY", "NEXT", "AGE"}
 		more = []string{"CAUSE", "VERSION", "ERROR"}
+	case Children:
+		header = []string{"PARENT", "KIND", "NAMESPACE", "NAME", "STATE", "SINCE", "DETAIL"}
+		more = []string{"RESULT", "APPLIED"}
 	case Handlers:
 		header = []string{"ID", "KIND", "SELECTOR", "RUNS", "RETRIED", "FAILED", "P50", "P99"}
 		more = []string{"WAITED", "DENIED", "SOURCE", "FILTERS", "LAST ERROR"}
@@ -250,7 +259,7 @@ func (t *table) addDaemons(s *inspect.Snapshot, selection Selection, now time.Ti
 func (t *table) addReviews(s *inspect.Snapshot, selection Selection, now time.Time, wide bool) {
 	for i := range s.Reviews {
 		r := &s.Reviews[i]
-		if !selection.has(&inspect.Object{Ref: r.Object, Kind: r.Kind, Short: shortOf(s, r.Object.Resource)}) {
+		if !selection.Has(&inspect.Object{Ref: r.Object, Kind: r.Kind, Short: shortOf(s, r.Object.Resource)}) {
 			continue
 		}
 		cells := []string{
@@ -311,11 +320,20 @@ func (t *table) addPeers(s *inspect.Snapshot, selection Selection, now time.Time
 
 // selected returns the chosen objects, in the order of the workbench.
 func selected(s *inspect.Snapshot, selection Selection) []*inspect.Object {
-	return slices.DeleteFunc(explain.Sorted(s), func(o *inspect.Object) bool { return !selection.has(o) })
+	return slices.DeleteFunc(explain.Sorted(s), func(o *inspect.Object) bool { return !selection.Has(o) })
 }
 
-// has reports whether an object is chosen.
-func (s Selection) has(o *inspect.Object) bool {
+// Refs returns the references of the chosen objects, in the order of the workbench.
+func Refs(s *inspect.Snapshot, selection Selection) []inspect.Ref {
+	var refs []inspect.Ref
+	for _, o := range selected(s, selection) {
+		refs = append(refs, o.Ref)
+	}
+	return refs
+}
+
+// Has reports whether an object is chosen.
+func (s Selection) Has(o *inspect.Object) bool {
 	return (s.Namespace == "" || o.Namespace == s.Namespace) &&
 		(s.Name == "" || o.Name == s.Name) &&
 		(s.State == "" || o.State == s.State) &&

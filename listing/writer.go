@@ -47,9 +47,13 @@ func NewWriter(out io.Writer, kind Kind, selection Selection, format Format, now
 	return &Writer{out: out, kind: kind, selection: selection, format: format, now: now}
 }
 
-// Write writes the list of a state of the operator, and returns the number of its entries.
+// Write writes the list of a state of the operator, and returns the number of its entries. Children are written by
+// [Writer.WriteChildren].
 func (w *Writer) Write(s *inspect.Snapshot) (entries int, err error) {
-	t := tableOf(s, w.kind, w.selection, w.now(), w.format == Wide)
+	return w.write(tableOf(s, w.kind, w.selection, w.now(), w.format == Wide))
+}
+
+func (w *Writer) write(t table) (entries int, err error) {
 	switch w.format {
 	case JSON:
 		return len(t.rows), w.writeJSON(t)

@@ -18,7 +18,7 @@ import (
 // getFlags are the flags of kopf get.
 type getFlags struct {
 	output, namespace, state string
-	watch                    bool
+	watch, orphans           bool
 	choice                   operatorChoice
 }
 
@@ -27,10 +27,11 @@ func newGetCommand() *cobra.Command {
 	kinds := strings.Join(listing.Kinds(), "|")
 	cmd := &cobra.Command{
 		Use:   "get [" + kinds + "|KIND] [NAME]",
-		Short: "List the state of a running operator: objects, handlers, indices, reviews, peers",
+		Short: "List the state of a running operator: objects, children, handlers, indices, reviews, peers",
 		Long: `List what the workbench shows of a running operator, for scripts and for a quick look:
 
   resources   the objects, with the handler that needs attention, its attempt, and when it is next
+  children    the objects that the operator keeps for each object, their states, and what is wrong
   handlers    the handlers, with their counts and durations since the operator started
   indices     the indices and their sizes
   daemons     the daemons and timers of the objects
@@ -42,9 +43,9 @@ folder if it runs, that of --project, or else the only one. With --inspect, it i
 inspector has the address: see kopf retry.
 
 NAME is the id of a handler or of an index, or the identity of a peer. For objects, daemons and
-reviews it is KIND, the kind, the plural or the short name of a resource, or KIND/NAME. Alone, KIND
-or KIND/NAME lists objects: kopf get kex is kopf get resources kex. Without arguments, kopf get
-lists all objects.
+reviews it is KIND, the kind, the plural or the short name of a resource, or KIND/NAME. For children
+it names their object. Alone, KIND or KIND/NAME lists objects: kopf get kex is kopf get resources kex.
+Without arguments, kopf get lists all objects.
 
 ` + exitCodes,
 		Example: `  # What needs attention?
@@ -56,6 +57,9 @@ lists all objects.
 
   # Wait in a script until an object was handled
   kopf get resources kex/demo -o json | jq -e '.[0].state == "settled"'
+
+  # Which children of an object are not ready, and why?
+  kopf get children kex/demo
 
   # Follow the daemons of a namespace
   kopf get daemons -n app-one --watch`,
@@ -74,6 +78,7 @@ lists all objects.
 	set.StringVarP(&f.namespace, "namespace", "n", "", "only the objects of a namespace")
 	set.StringVar(&f.state, "state", "", "only the objects in a state: "+anyOf(objectStates))
 	set.BoolVarP(&f.watch, "watch", "w", false, "follow the changes, until ctrl+c or until the operator ends")
+	set.BoolVar(&f.orphans, "orphans", false, "only the children whose object the operator does not know")
 	f.choice.add(cmd)
 	completeWith(cmd, "output", listing.Formats()...)
 	completeWith(cmd, "state", objectStates...)
@@ -106,6 +111,9 @@ func get(cmd *cobra.Command, f *getFlags, args []string) error {
 		return unknownResource(op.Snapshot, selection.Resource, !ok)
 	}
 	w := listing.NewWriter(cmd.OutOrStdout(), kind, selection, listing.Format(f.output), time.Now)
+	if kind == listing.Children {
+		return getChildren(cmd, op, w, selection, listing.Format(f.output))
+	}
 	if !f.watch {
 		n, err := w.Write(op.Snapshot)
 		switch {
@@ -176,18 +184,25 @@ var objectStates = []string{
 
 // selection returns the selection of the arguments after the kind.
 func (f *getFlags) selection(kind listing.Kind, args []string) (listing.Selection, error) {
-	s := listing.Selection{Namespace: f.namespace, State: inspect.ObjectState(f.state)}
+	s := listing.Selection{Namespace: f.namespace, State: inspect.ObjectState(f.state), Orphans: f.orphans}
 	switch {
 	case f.state == "":
 	case !slices.Contains(objectStates, f.state):
 		return s, usagef("--state=%s: want %s%s", f.state, anyOf(objectStates), didYouMean(f.state, objectStates))
+	case kind == listing.Children:
+		return s, usagef("--state is for objects; children are chosen by their object")
 	case kind != listing.Resources:
 		return s, usagef("--state is for objects; %s have none", kind)
 	case f.watch:
 		return s, usagef("--state excludes --watch, which shows how states change")
 	}
-	if f.namespace != "" && !kind.OfObjects() {
-		return s, usagef("--namespace is for objects, daemons and reviews; %s have none", kind)
+	switch {
+	case f.namespace != "" && !kind.OfObjects():
+		return s, usagef("--namespace is for objects, children, daemons and reviews; %s have none", kind)
+	case f.orphans && kind != listing.Children:
+		return s, usagef("--orphans is for children: kopf get children --orphans")
+	case f.watch && kind == listing.Children:
+		return s, usagef("--watch excludes children, because operators do not stream them; repeat the command instead")
 	}
 	if len(args) == 0 {
 		return s, nil
@@ -200,6 +215,9 @@ func (f *getFlags) selection(kind listing.Kind, args []string) (listing.Selectio
 	s.Resource, s.Name, named = strings.Cut(args[0], "/")
 	if s.Resource == "" || named && (s.Name == "" || strings.Contains(s.Name, "/")) {
 		return s, usagef("%s: want KIND or KIND/NAME, such as kex/demo; the namespace goes to -n", args[0])
+	}
+	if named && f.orphans {
+		return s, usagef("%s: --orphans excludes an object, because orphans have none; want KIND alone", args[0])
 	}
 	return s, nil
 }

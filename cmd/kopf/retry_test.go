@@ -20,7 +20,8 @@ import (
 
 // inspected is an operator as kopf retry sees it, with the intents that it got.
 type inspected struct {
-	address string
+	address  string
+	children func(parent inspect.Ref) inspect.ChildList // nil if the release does not report them
 
 	mu      sync.Mutex
 	intents []inspect.Intent
@@ -51,6 +52,16 @@ func serveInspector(t *testing.T, socket string, objects ...*inspect.Object) *in
 		respond(w, inspect.Message{Snapshot: &snapshot})
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
+	})
+	mux.HandleFunc("GET /v1/children", func(w http.ResponseWriter, r *http.Request) {
+		if o.children == nil {
+			w.Header().Set("Kopf-Inspector", strconv.Itoa(inspect.Version))
+			http.NotFound(w, r)
+			return
+		}
+		respond(w, o.children(inspect.Ref{
+			Resource: r.FormValue("resource"), Namespace: r.FormValue("namespace"), Name: r.FormValue("name"), UID: r.FormValue("uid"),
+		}))
 	})
 	mux.HandleFunc("POST /v1/intents", func(w http.ResponseWriter, r *http.Request) {
 		var in inspect.Intent

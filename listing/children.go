@@ -1,0 +1,68 @@
+package listing
+
+import (
+	"time"
+
+	"github.com/kopf-dev/kopf/explain"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// SelectChildren returns the children of the selected objects, in their order. An orphan belongs to an unknown object, of which only
+// the resource is selected; its own namespace counts.
+func SelectChildren(s *inspect.Snapshot, children []inspect.Child, selection Selection) []inspect.Child {
+	var chosen []inspect.Child
+	named := resourcesOf(s)
+	for i := range children {
+		c := &children[i]
+		parent := inspect.Object{Ref: c.Parent, Kind: named[c.Parent.Resource].Kind, Short: named[c.Parent.Resource].Short}
+		orphan := c.Parent.Name == ""
+		if orphan {
+			parent.Namespace = c.Namespace
+		}
+		if (orphan || !selection.Orphans) && selection.Has(&parent) {
+			chosen = append(chosen, *c)
+		}
+	}
+	return chosen
+}
+
+// WriteChildren writes a list of children. The state of the operator has the kinds of their parents.
+func (w *Writer) WriteChildren(s *inspect.Snapshot, children []inspect.Child) error {
+	wide := w.format == Wide
+	t := table{header: headers(Children, wide)}
+	named := resourcesOf(s)
+	for i := range children {
+		c := &children[i]
+		t.add("", c, childCells(c, named[c.Parent.Resource].Kind, w.now(), wide)...)
+	}
+	_, err := w.write(t)
+	return err
+}
+
+func childCells(c *inspect.Child, parentKind string, now time.Time, wide bool) []string {
+	parent := "–" // an orphan
+	if p := c.Parent; p.Name != "" {
+		if p.Namespace == c.Namespace {
+			p.Namespace = ""
+		}
+		parent = parentKind + "/" + explain.QualifiedName(p)
+	}
+	cells := []string{parent, c.Kind, c.Namespace, c.Name, explain.ChildWord(c).Text, age(c.Since, now), explain.ChildDetail(c)}
+	if wide {
+		cells = append(cells, string(c.Result), c.Applied)
+	}
+	return cells
+}
+
+// resourcesOf returns the resources of an operator by their keys. Those of objects count, too, because a resource that is no longer
+// served may have some.
+func resourcesOf(s *inspect.Snapshot) map[string]inspect.Resource {
+	all := map[string]inspect.Resource{}
+	for _, o := range s.Objects {
+		all[o.Resource] = inspect.Resource{Kind: o.Kind, Short: o.Short}
+	}
+	for i := range s.Served {
+		all[s.Served[i].Key] = s.Served[i]
+	}
+	return all
+}
