@@ -39,6 +39,9 @@ func randomObject(random *rand.Rand, number int) *inspect.Object {
 	if random.IntN(5) == 0 {
 		o.Owners = []inspect.Owner{{Kind: "Node"}}
 	}
+	if random.IntN(5) == 0 {
+		o.Children = &inspect.ChildCounts{Total: 1}
+	}
 	return o
 }
 
@@ -112,15 +115,15 @@ func TestState_OfChangesEqualsThatOfAll(t *testing.T) {
 			}
 		}
 		type facts struct {
-			Counts                        [Urgencies]int
-			Objects, Owned, Former, Kinds int
-			Longest                       Longest
-			Failures, Running, ByKind     map[string]int
-			Kept                          map[string][2]int
-			NextRetry, OldestRetry        time.Time
+			Counts                                 [Urgencies]int
+			Objects, Owned, Parents, Former, Kinds int
+			Longest                                Longest
+			Failures, Running, ByKind              map[string]int
+			Kept                                   map[string][2]int
+			NextRetry, OldestRetry                 time.Time
 		}
 		of := func(s *State) facts {
-			f := facts{s.Counts, len(s.Objects), s.Owned, s.Former, s.Kinds, s.Longest, s.failures, s.running, s.kinds, map[string][2]int{}, time.Time{}, time.Time{}}
+			f := facts{s.Counts, len(s.Objects), s.Owned, s.Parents, s.Former, s.Kinds, s.Longest, s.failures, s.running, s.kinds, map[string][2]int{}, time.Time{}, time.Time{}}
 			for id, k := range s.kept {
 				f.Kept[id] = [2]int{k.filtered, k.others}
 			}

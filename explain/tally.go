@@ -12,9 +12,10 @@ import (
 // tally has counts of objects. It is updated by the difference of single objects, so that the cost of a change does
 // not depend on the number of all objects.
 type tally struct {
-	Counts [Urgencies]int // number of objects by urgency
-	Owned  int            // the number of objects that name an owner
-	Former int            // the number of objects that an earlier operator has failed to handle
+	Counts  [Urgencies]int // number of objects by urgency
+	Owned   int            // the number of objects that name an owner
+	Parents int            // the number of objects with counted children
+	Former  int            // the number of objects that an earlier operator has failed to handle
 
 	started time.Time // start of the operator
 
@@ -47,6 +48,9 @@ func (t *tally) add(o *inspect.Object, by int) {
 	t.Counts[UrgencyOf(o)] += by
 	if len(o.Owners) > 0 {
 		t.Owned += by
+	}
+	if o.Children != nil {
+		t.Parents += by
 	}
 	addTo(t.kinds, o.Resource, by)
 	failed := false

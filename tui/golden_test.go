@@ -25,6 +25,7 @@ type shot struct{ name, scenario, screen string }
 var views = []shot{
 	{"resources", "normal", "resources"},
 	{"resources-tree", "owners", "tree"},
+	{"resources-children", "children", "resources"},
 	{"hot-loop", "hot-loop", "resources"},
 	{"resources-waiting", "waiting", "resources"},
 	{"object-handlers-waiting", "waiting", "object"},

@@ -50,6 +50,21 @@ func TestResources_OrderByEachColumn(t *testing.T) {
 	}
 }
 
+func TestResources_ChildrenHaveColumnWhereThereAreAny(t *testing.T) {
+	start(t, "normal", 140, 60).seesNot("CHILDREN").press("s", "s").sees("ordered by handler")
+	u := start(t, "children", 140, 60).sees("CHILDREN").sees("✗ 1/12").press("s", "s").sees("ordered by children, worst first").sees("CHILDREN▴")
+	if got, want := u.names(5), []string{"old-logs", "web-cache", "ml-train", "web-data", "batch-scratch"}; !slices.Equal(got, want) {
+		t.Errorf("the worst are %v, want %v", got, want)
+	}
+	u.press("S").sees("ordered by children, best first").sees("CHILDREN▾")
+	if got, want := u.names(4), []string{"ml-train", "web-data", "web-cache", "old-logs"}; !slices.Equal(got, want) {
+		t.Errorf("the best are %v, want %v", got, want)
+	}
+	for filter, want := range map[string]string{"children:3/4": "1 of 11", "children:✗": "1 of 11", "ch:/": "4 of 11"} {
+		u.press("/").write(filter).sees(want).press("esc")
+	}
+}
+
 func TestResources_FilterOfOneColumn(t *testing.T) {
 	u := start(t, "owners", 120, 40)
 	for filter, want := range map[string]string{

@@ -29,6 +29,7 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"reviews":     manyReviews,
 	"background":  inBackground,
 	"owners":      withOwners,
+	"children":    withChildren,
 	"hot-loop":    hotLoop,
 	"waiting":     waitingForPod,
 	"shared":      sharedFunction,
@@ -258,6 +259,21 @@ func withOwners(now time.Time) *runner.State {
 	for k := range s.Snapshot.Objects {
 		if o := s.Snapshot.Objects[k]; o.Name == "web-data" {
 			o.Owners = []inspect.Owner{{Kind: "EphemeralVolumeClaim", Name: "ml-train", UID: "uid-of-ml-train"}}
+		}
+	}
+	return s
+}
+
+// withChildren returns a state in which a reconcile handler keeps children of claims.
+func withChildren(now time.Time) *runner.State {
+	s := demo(now)
+	for name, counts := range map[string]inspect.ChildCounts{
+		"ml-train": {Ready: 4, Total: 4}, "old-logs": {Ready: 1, Failed: 2, Total: 12}, "web-cache": {Ready: 3, Total: 4}, "web-data": {},
+	} {
+		for _, o := range s.Snapshot.Objects {
+			if o.Name == name {
+				o.Children = &counts
+			}
 		}
 	}
 	return s

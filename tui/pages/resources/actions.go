@@ -105,8 +105,11 @@ func (p *Page) toggleProblems() tea.Msg {
 }
 
 func (p *Page) nextOrder() tea.Msg {
-	i := slices.Index(orders, p.layout.Order)
-	p.layout.Order, p.layout.Reversed = orders[(i+1)%len(orders)], false
+	i := slices.Index(orders, p.layout.Order) + 1
+	if orders[i%len(orders)] == ByChildren && p.screen.State.Parents == 0 {
+		i++ // the table has no such column
+	}
+	p.layout.Order, p.layout.Reversed = orders[i%len(orders)], false
 	return p.reordered()
 }
 

@@ -13,23 +13,25 @@ type Order string
 
 // The orders. Objects that are equal in an order are ordered by kind, namespace and name.
 const (
-	ByName    Order = ""
-	ByState   Order = "state"
-	ByHandler Order = "handler"
-	ByNext    Order = "next"
-	ByAge     Order = "age"
+	ByName     Order = ""
+	ByState    Order = "state"
+	ByChildren Order = "children"
+	ByHandler  Order = "handler"
+	ByNext     Order = "next"
+	ByAge      Order = "age"
 )
 
 // orders are the orders in the sequence in which the key switches between them.
-var orders = []Order{ByName, ByState, ByHandler, ByNext, ByAge}
+var orders = []Order{ByName, ByState, ByChildren, ByHandler, ByNext, ByAge}
 
 // names describe the first objects in an order, and in the reversed order.
 var orderNames = map[Order][2]string{
-	ByName:    {"by name", "by name, backwards"},
-	ByState:   {"by state, worst first", "by state, best first"},
-	ByHandler: {"by handler", "by handler, backwards"},
-	ByNext:    {"by the next attempt, soonest first", "by the next attempt, latest first"},
-	ByAge:     {"by age, youngest first", "by age, oldest first"},
+	ByName:     {"by name", "by name, backwards"},
+	ByState:    {"by state, worst first", "by state, best first"},
+	ByChildren: {"by children, worst first", "by children, best first"},
+	ByHandler:  {"by handler", "by handler, backwards"},
+	ByNext:     {"by the next attempt, soonest first", "by the next attempt, latest first"},
+	ByAge:      {"by age, youngest first", "by age, oldest first"},
 }
 
 // column returns the column of the table that an order is about.
@@ -37,6 +39,8 @@ func (o Order) column() int {
 	switch o {
 	case ByState:
 		return stateColumn
+	case ByChildren:
+		return childrenColumn
 	case ByHandler:
 		return handlerColumn
 	case ByNext:
@@ -52,6 +56,7 @@ type keyed struct {
 	object *inspect.Object
 	none   bool // the object has no key, and comes last in both directions
 	number int64
+	second int64 // decides among equal numbers
 	text   string
 }
 
@@ -80,7 +85,7 @@ func sorted(objects []*inspect.Object, order Order, reversed, byKind bool) []*in
 		case a.none != b.none:
 			return 1
 		}
-		return direction * cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.text, b.text))
+		return direction * cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.second, b.second), cmp.Compare(a.text, b.text))
 	})
 	result := make([]*inspect.Object, len(all))
 	for i := range all {
@@ -94,6 +99,11 @@ func keyOf(o *inspect.Object, order Order) keyed {
 	switch order {
 	case ByState:
 		k.number = int64(explain.UrgencyOf(o))
+	case ByChildren:
+		if c := o.Children; c != nil {
+			k.number, k.second = -int64(c.Failed), int64(c.Ready-c.Total)
+		}
+		k.none = o.Children == nil
 	case ByAge:
 		k.number = -o.Created.Unix()
 	case ByHandler, ByNext:

@@ -95,7 +95,7 @@ func (p *Page) Refresh() {
 // matching returns the objects that the user wants to see, by name.
 func (p *Page) matching() []*inspect.Object {
 	all := p.screen.State.Objects
-	query := p.filter.Query("state", "kind", "namespace", "name", "handler", "owner")
+	query := p.filter.Query("state", "kind", "namespace", "name", "children", "handler", "owner")
 	if !p.problemsOnly && len(query) == 0 {
 		return all
 	}
@@ -125,7 +125,8 @@ func matches(o *inspect.Object, query parts.Query) bool {
 	for i := range o.Owners {
 		owner += strings.ToLower(o.Owners[i].Kind) + "/" + o.Owners[i].Name + " "
 	}
-	return query.Matches(explain.WordOf(o).Text, strings.ToLower(o.Short+" "+o.Kind), o.Namespace, o.Name, handler, owner, explain.QualifiedName(o.Ref), o.Resource)
+	_, children := explain.ChildCounts(o)
+	return query.Matches(explain.WordOf(o).Text, strings.ToLower(o.Short+" "+o.Kind), o.Namespace, o.Name, children, handler, owner, explain.QualifiedName(o.Ref), o.Resource)
 }
 
 // Summary draws the counters, and the next retry or the filter.

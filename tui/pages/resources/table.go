@@ -14,6 +14,7 @@ const (
 	kindColumn
 	namespaceColumn
 	nameColumn
+	childrenColumn
 	handlerColumn
 	tryColumn
 	nextColumn
@@ -22,7 +23,10 @@ const (
 
 func (p *Page) table() *render.Table {
 	longest := p.screen.State.Longest
-	kind, owned := 4, min(1, p.screen.State.Owned)
+	kind, owned, children := 4, min(1, p.screen.State.Owned), 0
+	if p.screen.State.Parents > 0 {
+		children = 9
+	}
 	if s := p.screen.State.Snapshot; s != nil {
 		for _, r := range s.Served {
 			kind = max(kind, render.Width(r.Short))
@@ -30,13 +34,14 @@ func (p *Page) table() *render.Table {
 	}
 	columns := []render.Column{
 		stateColumn:     {Title: "STATE", Width: 10, State: true},
-		kindColumn:      {Title: "KIND", Width: min(kind, 10), Fit: kind, Drop: 5},
+		kindColumn:      {Title: "KIND", Width: min(kind, 10), Fit: kind, Drop: 6},
 		namespaceColumn: {Title: "NAMESPACE", Width: 9, Fit: min(longest.Namespace, 13), Grow: 1, Max: longest.Namespace, Drop: 3},
 		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name + 2*max(p.depth, owned), Cut: render.CutMiddle},
+		childrenColumn:  {Title: "CHILDREN", Width: children, Drop: 4, Right: true},
 		handlerColumn:   {Title: "HANDLER", Width: 8, Grow: 1, Max: max(8, longest.Handler), Drop: 2},
-		tryColumn:       {Title: "TRY", Width: 4, Drop: 4, Right: true},
+		tryColumn:       {Title: "TRY", Width: 4, Drop: 5, Right: true},
 		nextColumn:      {Title: "NEXT", Width: 7, Drop: 1, Right: true},
-		ageColumn:       {Title: "AGE", Width: 4, Drop: 6, Right: true},
+		ageColumn:       {Title: "AGE", Width: 4, Drop: 7, Right: true},
 	}
 	if p.layout.Group == ByKind {
 		columns[kindColumn].Width, columns[kindColumn].Fit = 0, 0 // the headings of the groups contain the kind
@@ -73,6 +78,9 @@ func cell(s *parts.Screen, row row, column int) render.Cell {
 			return render.Cell{Text: "└ " + o.Name}
 		}
 		return render.Cell{Text: o.Name}
+	case childrenColumn:
+		tone, text := explain.ChildCounts(o)
+		return render.Cell{Tone: tone, Text: text}
 	case ageColumn:
 		return render.Cell{Tone: explain.Dim, Text: explain.Ago(s.Since(o.Created))}
 	}

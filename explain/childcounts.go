@@ -1,0 +1,24 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// ChildCounts returns the ready children of an object and all of them, such as "3/4", with a mark if any has failed. The text is
+// empty for objects without children.
+func ChildCounts(o *inspect.Object) (tone Tone, text string) {
+	c := o.Children
+	if c == nil {
+		return Dim, ""
+	}
+	text = fmt.Sprintf("%d/%d", c.Ready, c.Total)
+	switch {
+	case c.Failed > 0:
+		return Err, "✗ " + text
+	case c.Ready < c.Total:
+		return Text, text
+	}
+	return Dim, text
+}
