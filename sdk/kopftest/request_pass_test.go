@@ -32,7 +32,7 @@ var (
 func registerShop(r *kopf.Registry) {
 	kopf.OnReconcile(r, kopf.Resource("example.com/v1", "shops"), reconcileShop,
 		kopf.Own{Resource: shopSecrets, Once: []kopf.Path{"data"}},
-		kopf.Own{Resource: shopDeployments, Observe: []kopf.Path{"status.readyReplicas"}},
+		kopf.Own{Resource: shopDeployments, Observe: []kopf.Path{"status.readyReplicas"}, ReadyWithin: time.Hour},
 		kopf.Own{Resource: kopf.Resource("example.com/v1", "gateways")},
 		kopf.Own{Resource: kopf.Resource("v1", "persistentvolumeclaims")})
 }

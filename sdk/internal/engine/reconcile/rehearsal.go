@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -29,7 +30,7 @@ type Rehearsal struct {
 
 // Rehearse returns the rehearsal of a handler for a parent.
 func Rehearse(ctx context.Context, h *handlers.Handler, res *resources.Resource, owner *object.Object) *Rehearsal {
-	f := newFamily(&Reconciler{prefix: children.DefaultPrefix}, res, h)
+	f := newFamily(&Reconciler{deps: &core.Deps{Now: time.Now}, prefix: children.DefaultPrefix}, res, h)
 	for i := range h.Owns {
 		f.kinds = append(f.kinds, &kind{owned: &h.Owns[i], order: i, children: map[childName]*child{}})
 	}
