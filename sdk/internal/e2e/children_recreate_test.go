@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,7 +16,7 @@ import (
 )
 
 // keepJob runs an operator that owns a job with the image of its parent. The template of a job is immutable.
-func keepJob(t *testing.T, recreate metav1.DeletionPropagation) (*keeper, *kopftest.Object) {
+func keepJob(t *testing.T, recreate metav1.DeletionPropagation, configure ...func(*kopf.Operator)) (*keeper, *kopftest.Object) {
 	t.Helper()
 	own := owning("batch/v1 jobs")
 	own[0].Recreate = recreate
@@ -25,7 +28,7 @@ func keepJob(t *testing.T, recreate metav1.DeletionPropagation) (*keeper, *kopft
 				"containers":    []any{tree{"name": "main", "image": kopf.GetOr(p.Object, "spec.image", "")}},
 			}},
 		}}}
-	})
+	}, configure...)
 	return k, k.Object("jobs", "main")
 }
 
@@ -66,21 +69,30 @@ func TestChildren_ImmutableFieldIsChangedByRecreation(t *testing.T) {
 
 func TestChildren_RepeatedRecreationBacksOff(t *testing.T) {
 	const free = 3 // recreations within a minute
-	k, job := keepJob(t, metav1.DeletePropagationBackground)
+	var mu sync.Mutex
+	var deleted []time.Time
+	k, job := keepJob(t, metav1.DeletePropagationBackground, transport(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(req *http.Request) (*http.Response, error) {
+			if req.Method == http.MethodDelete {
+				mu.Lock()
+				deleted = append(deleted, time.Now())
+				mu.Unlock()
+			}
+			return next.RoundTrip(req)
+		})
+	}))
 	for i := range free + 1 {
 		image := fmt.Sprint("v", i+1)
 		k.parent.Set("spec.image", image)
 		job.WaitValue("spec.template.spec.containers[0].image", image)
 	}
-	before, delayed := 0, false
-	for _, e := range k.LogEntries() {
-		delayed = delayed || strings.Contains(e.Message, "must be created anew again and again")
-		if !delayed && strings.Contains(e.Message, "to create it anew") {
-			before++
-		}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(deleted) != free+1 {
+		t.Fatalf("%d jobs were deleted, want %d:\n%s", len(deleted), free+1, k.Log())
 	}
-	if !delayed || before != free {
-		t.Errorf("%d jobs were deleted before the first delay, want %d (delayed: %t):\n%s", before, free, delayed, k.Log())
+	if pause := deleted[free].Sub(deleted[free-1]); pause < time.Second {
+		t.Errorf("a job was deleted %s after the one before, want the first delay of 1s in between:\n%s", pause, k.Log())
 	}
 }
 
