@@ -2,6 +2,7 @@ package children
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -78,21 +79,54 @@ func Label(o *object.Object, name string) string {
 	return plain(field(o.Member("metadata"), "labels", name))
 }
 
-// ManagedFields returns a copy of the text of managedFields or, with own, of the operator's own entry alone.
-func (l *Lens) ManagedFields(o *object.Object, own bool) []byte {
+// ManagedFields returns a copy of the text of managedFields. If brief, it has the operator's own entry, and of the other entries
+// only those without which [Judge] would miss a drift.
+func (l *Lens) ManagedFields(o *object.Object, brief bool) []byte {
 	all := field(o.Member("metadata"), "managedFields")
-	if !own {
+	if !brief {
 		return append([]byte(nil), all...)
 	}
+	var own []byte
+	var others [][]byte
 	for item := range object.Items(all) {
 		e := Entry{
 			Manager: plain(field(item, "manager")), Operation: plain(field(item, "operation")), Subresource: plain(field(item, "subresource")),
 		}
-		if e.applied(l.Manager) {
-			return append(append([]byte{'['}, item...), ']')
+		switch {
+		case e.applied(l.Manager):
+			own = item
+		case e.Subresource != "status": // an apply of a child has no status
+			others = append(others, item)
 		}
 	}
-	return []byte("[]")
+	if own == nil {
+		return []byte("[]")
+	}
+	kept := append([]byte{'['}, own...)
+	for _, item := range others {
+		if takes(item, own) {
+			kept = append(append(kept, ','), item...)
+		}
+	}
+	return append(kept, ']')
+}
+
+// takes reports whether an entry has fields within an empty part of the operator's own entry. Unreadable entries do, so that
+// [Judge] meets them.
+func takes(other, own []byte) bool {
+	entries, err := ParseEntries(slices.Concat([]byte{'['}, other, []byte{','}, own, []byte{']'}))
+	return err != nil || fieldsWithin(entries[1].fields, entries[0].fields)
+}
+
+func fieldsWithin(own, others map[string]any) bool {
+	for key, value := range own {
+		part, _ := value.(map[string]any)
+		taken, _ := others[key].(map[string]any)
+		if len(taken) > 0 && (len(part) == 0 || fieldsWithin(part, taken)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *Lens) ownEntry(o *object.Object) (*Entry, error) {

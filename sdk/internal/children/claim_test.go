@@ -73,3 +73,33 @@ func TestAuthored_NeedsOwnershipOfTheLabel(t *testing.T) {
 		}
 	}
 }
+
+func TestLens_BriefManagedFieldsShowDriftBelowAnEmptyPart(t *testing.T) {
+	lens := Lens{Manager: "ours"}
+	for name, tt := range map[string]struct {
+		own, other string // fields
+		sub        string // subresource of the other entry
+		verdict    Ownership
+		entries    int
+	}{
+		"the only field of a map": {`{"f:spec":{}}`, `{"f:spec":{"f:value":{}}}`, "", Drifted, 2},
+		"a deeper map":            {`{"f:spec":{"f:value":{},"f:map":{}}}`, `{"f:spec":{"f:map":{"f:a":{}}}}`, "", Drifted, 2},
+		"other fields":            {`{"f:spec":{"f:value":{},"f:map":{}}}`, `{"f:spec":{"f:other":{"f:a":{}}}}`, "", Covered, 1},
+		"the same field":          {`{"f:spec":{"f:value":{},"f:map":{}}}`, `{"f:spec":{"f:value":{}}}`, "", Covered, 1},
+		"the status":              {`{"f:spec":{}}`, `{"f:status":{"f:value":{}}}`, "status", Covered, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := parsed(t, `{"apiVersion":"example.com/v1","kind":"Part","metadata":{"name":"a","managedFields":[
+				{"manager":"ours","operation":"Apply","apiVersion":"example.com/v1","fieldsV1":`+tt.own+`},
+				{"manager":"kubectl","operation":"Update","subresource":"`+tt.sub+`","apiVersion":"example.com/v1","fieldsV1":`+tt.other+`}]}}`)
+			entries, err := ParseEntries(lens.ManagedFields(child, true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			desired := map[string]any{"apiVersion": "example.com/v1", "spec": map[string]any{"value": "1", "map": map[string]any{"a": "1"}}}
+			if verdict, drift := Judge(entries, "ours", desired); verdict != tt.verdict || len(entries) != tt.entries {
+				t.Errorf("%s, by %d entries: %v", verdict, len(entries), drift)
+			}
+		})
+	}
+}

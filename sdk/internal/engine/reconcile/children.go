@@ -115,7 +115,7 @@ func (k *kind) observe(_ context.Context, event watch.Event, initial bool) {
 }
 
 // store replaces the digest of a child, and returns a new child, so that the previous one stays as it was. It keeps the
-// managedFields until they are verified; initially, only the operator's own entry of them.
+// managedFields until they are verified; initially, only the entries that decide about drift.
 func (f *family) store(k *kind, name childName, d children.Digest, o *object.Object, initial bool) *child {
 	c := &child{Digest: d, kind: k}
 	if before := k.children[name]; before != nil {
@@ -134,7 +134,7 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 		c.turned = f.reconciler.deps.Now().UnixNano()
 	}
 	if d.Entry != c.verified || d.Entry == 0 {
-		c.managed, c.partial = k.lens.ManagedFields(o, initial), initial
+		c.managed = k.lens.ManagedFields(o, initial)
 	}
 	k.children[name] = c
 	f.parentOf(d.Owner()).children[c] = struct{}{}

@@ -88,7 +88,6 @@ type child struct {
 
 	kind    *kind
 	managed []byte // text of its managedFields while the entry is not verified
-	partial bool   // managed has the operator's own entry only
 
 	verified uint64    // value of Entry when the entry last covered all applied fields; 0 if unknown
 	verify   bool      // apply the child again: another client has changed it, maybe without a record in managedFields
