@@ -108,11 +108,12 @@ soak: controlplane ## Break everything for 90 seconds, then crowd webhooks as lo
 	cd sdk && KOPF_SOAK=90s $(GO) test $(TESTFLAGS) -count 1 -timeout 20m -v -run Reviews ./internal/faults
 
 .PHONY: faults
-faults: controlplane ## Break everything for 10 minutes, then crowd webhooks as long, and report what it does to operators; SOAK=1m for less
+faults: controlplane ## Break everything for 10 minutes, crowd webhooks and disturb children as long, and report what it does to operators; SOAK=1m for less
 	@mkdir -p bench/results
 	cd sdk && KOPF_SOAK=$(SOAK) KOPF_SOAK_REPORT=$(CURDIR)/bench/results/soak.json \
 		$(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run 'Pattern|Soak' ./internal/faults
 	cd sdk && KOPF_SOAK=$(SOAK) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Reviews ./internal/faults
+	cd sdk && KOPF_SOAK=$(SOAK) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Children ./internal/faults
 	cd sdk/leaderelection && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Freeze .
 	cd sdk && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Frozen ./peering
 
