@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
@@ -96,6 +97,13 @@ func TestChildren_ReadyWithinFailsAndWakes(t *testing.T) {
 	cluster.WaitUntil("a pass sees the new child", func() bool { return seen.saw(0, "progressing: no leader") })
 	cluster.WaitUntil("a pass sees that the child is late", func() bool { return seen.saw(0, late) })
 
+	failed := func(state *inspect.Snapshot) bool {
+		return len(state.Objects) == 1 && state.Objects[0].Children != nil && state.Objects[0].Children.Failed == 1
+	}
+	list, err := op.Inspector().Children(t.Context(), op.WaitInspect("the child counts as failed", failed).Objects[0].Ref)
+	if err != nil || list.Children[0].State != inspect.ChildFailed || "failed: "+list.Children[0].Message != late {
+		t.Errorf("the inspector shows %+v, %v", list, err)
+	}
 	config.Set("data.leader", "a")
 	cluster.WaitUntil("a pass sees that the child is ready", func() bool { return seen.saw(0, "ready: ") })
 	since := seen.count()

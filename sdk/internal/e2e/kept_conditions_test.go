@@ -257,6 +257,22 @@ func TestConditions_OfPassesThatEndOtherwise(t *testing.T) {
 	waitConditions(parent, "4 Ready=True/Complete@4 Reconciling=False/Complete@4 Stalled=False/Complete@4")
 }
 
+func TestConditions_ChildThatIsLateHasFailed(t *testing.T) {
+	own := owning("v1 configmaps")[0]
+	own.ReadyWithin = time.Second
+	own.ReadyIf = func(*kopf.Object) error { return errors.New("no leader") }
+	k := judge(t, kex, conditionsByType, func(r *kopf.Registry, k *judged) {
+		kopf.OnReconcile(r, k.own.selector(), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
+			return p.Apply(ctx, &unstructured.Unstructured{Object: tree{"apiVersion": "v1", "kind": "ConfigMap"}})
+		}, own)
+	})
+	parent := k.Create(k.object("shop", "one"))
+	now := waitConditions(parent, "1 Ready=False/ChildFailed@1 Reconciling=False/ChildFailed@1 Stalled=True/ChildFailed@1")
+	if message := messageOf(now, "Stalled"); message != "ConfigMap shop: not ready within 1s: no leader" {
+		t.Errorf("the message is %q", message)
+	}
+}
+
 func TestConditions_OfChangeHandlersAlone(t *testing.T) {
 	k := judge(t, kex, conditionsByType, func(r *kopf.Registry, k *judged) {
 		handle := func(_ context.Context, c *change) error {

@@ -38,12 +38,10 @@ func (c *Child) String() string { return c.Resource.Kind + " " + c.Name }
 
 func nameOf(o *object.Object) childName { return childName{o.Namespace, o.Name} }
 
-// describe returns a version of a child. A child that has not got ready in time has failed. The lock must be held.
+// describe returns a version of a child. The lock must be held.
 func (f *family) describe(k *kind, d children.Digest) *Child {
-	if c := k.children[childName{d.Namespace(), d.Name}]; c != nil && c.UID == d.UID && d.Unready() {
-		if due := c.due(); !due.IsZero() && !f.reconciler.deps.Now().Before(due) {
-			d = d.Late(k.owned.ReadyWithin)
-		}
+	if c := k.children[childName{d.Namespace(), d.Name}]; c != nil && c.UID == d.UID {
+		d = c.judged(d)
 	}
 	lens := k.lens // a definition can change while a handler reads the child
 	return &Child{Resource: k.resource, Digest: d, lens: &lens}

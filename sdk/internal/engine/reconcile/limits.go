@@ -176,8 +176,9 @@ func (p *parent) hashSight() uint64 {
 	fmt.Fprint(h, p.essence, " ", string(p.object.Member("status")))
 	sum := h.Sum64()
 	for c := range p.children { // a sum does not depend on the order
+		d := c.judged(c.Digest)
 		h.Reset()
-		fmt.Fprintf(h, "%d %q %q %s %q %q", c.kind.order, c.Namespace(), c.Name, c.State, c.Message(), c.Observed())
+		fmt.Fprintf(h, "%d %q %q %s %q %q", c.kind.order, d.Namespace(), d.Name, d.State, d.Message(), d.Observed())
 		sum += h.Sum64()
 	}
 	return sum
@@ -246,6 +247,15 @@ func (f *family) countUnready(c *child, o *object.Object, initial bool) {
 		}
 		c.unready = since.UnixNano()
 	}
+}
+
+// judged returns a version of a child with the state that all readers see: a child that has not got ready in time has failed. The lock
+// must be held.
+func (c *child) judged(version children.Digest) children.Digest {
+	if due := c.due(); version.Unready() && !due.IsZero() && !c.kind.family.reconciler.deps.Now().Before(due) {
+		return version.Late(c.kind.owned.ReadyWithin)
+	}
+	return version
 }
 
 // due returns when the limit of a child's readiness ends; zero if the child is ready or there is no limit.

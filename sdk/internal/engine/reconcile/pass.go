@@ -232,17 +232,21 @@ func (p *Pass) Health(err error) (core.Health, bool) {
 	}
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
-	var unready []*child
+	type judged struct {
+		kind *kind
+		children.Digest
+	}
+	var unready []judged
 	for c := range p.parent.children {
 		if c.State != children.Ready && (p.applied == nil || p.applied[c.kind][c.name()]) {
-			unready = append(unready, c)
+			unready = append(unready, judged{c.kind, c.judged(c.Digest)})
 		}
 	}
 	if len(unready) == 0 {
 		return core.Health{}, true
 	}
-	first := slices.MinFunc(unready, func(a, b *child) int {
-		return cmp.Or(cmp.Compare(failedFirst(a), failedFirst(b)), cmp.Compare(a.kind.order, b.kind.order),
+	first := slices.MinFunc(unready, func(a, b judged) int {
+		return cmp.Or(cmp.Compare(failedFirst(a.State), failedFirst(b.State)), cmp.Compare(a.kind.order, b.kind.order),
 			strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Name, b.Name))
 	})
 	kind := first.kind.owned.Selector.String()
@@ -254,8 +258,8 @@ func (p *Pass) Health(err error) (core.Health, bool) {
 	}, true
 }
 
-func failedFirst(c *child) int {
-	if c.State == children.Failed {
+func failedFirst(s children.State) int {
+	if s == children.Failed {
 		return 0
 	}
 	return 1

@@ -32,7 +32,7 @@ type Rehearsal struct {
 func Rehearse(ctx context.Context, h *handlers.Handler, res *resources.Resource, owner *object.Object) *Rehearsal {
 	f := newFamily(&Reconciler{deps: &core.Deps{Now: time.Now}, prefix: children.DefaultPrefix}, res, h)
 	for i := range h.Owns {
-		f.kinds = append(f.kinds, &kind{owned: &h.Owns[i], order: i, children: map[childName]*child{}})
+		f.kinds = append(f.kinds, &kind{family: f, owned: &h.Owns[i], order: i, children: map[childName]*child{}})
 	}
 	parent := f.parentOf(owner.UID)
 	parent.object = owner

@@ -33,7 +33,7 @@ func (f *family) publish(p *parent, ended *observe.EndedPass) {
 			continue
 		}
 		e.Existing.Total++
-		switch c.State {
+		switch c.judged(c.Digest).State {
 		case children.Ready:
 			e.Existing.Ready++
 		case children.Failed:
@@ -228,9 +228,10 @@ func (f *family) list(uid string) []inspect.Child {
 	})
 	list := make([]inspect.Child, len(found))
 	for i, c := range found {
+		d := c.judged(c.Digest)
 		list[i] = inspect.Child{
 			Parent: inspect.Ref{Resource: f.resource.Key(), UID: c.Owner()}, KindRef: refOf(c.kind.resource, c.name(), c.UID),
-			State: inspect.ChildState(c.State.String()), Message: c.Message(), Since: c.since(), Applied: children.HashText(c.Applied),
+			State: inspect.ChildState(d.State.String()), Message: d.Message(), Since: c.since(), Applied: children.HashText(c.Applied),
 		}
 		if c.Entry == 0 {
 			list[i].Applied = ""
@@ -269,7 +270,7 @@ func (f *family) countStates(all map[string]map[string]int) {
 			}
 		}
 		for _, c := range k.children {
-			all[key][c.State.String()]++
+			all[key][c.judged(c.Digest).State.String()]++
 		}
 	}
 }
