@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -25,7 +26,7 @@ func Apply(ctx context.Context, objs []any) error {
 	f := newFamily(NewReconciler(work.Deps), work.Served.Resource, nil)
 	f.declare()
 	p := &Pass{
-		family: f, parent: f.parentOf(work.Object.UID), ctx: ctx, owner: work.Object, wakes: []Wake{{Kind: WakeObject}},
+		family: f, parent: f.parentOf(work.Object.UID), ctx: ctx, owner: work.Object, wakes: []Wake{{Kind: inspect.WakeObject}},
 		subject: &observe.Subject{Logger: work.Deps.ObjectLogger(work.Served.Resource, work.Object)},
 	}
 	err := p.Apply(ctx, objs)

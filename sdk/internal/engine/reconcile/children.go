@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -207,12 +208,12 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 
 // wakeFor returns the reason for a pass after an event of a child. For a modification, it compares the two versions.
 func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event string) Wake {
-	w := Wake{Kind: WakeChild, Type: event, Child: f.describe(k, latest)}
+	w := Wake{Kind: inspect.WakeChild, Type: event, Child: f.describe(k, latest)}
 	if event != watch.Modified {
 		return w
 	}
 	if now.Wake(&before) == children.WakeVerify {
-		w.Kind = WakeVerify
+		w.Kind = inspect.WakeVerify
 		return w
 	}
 	changes, err := k.lens.Changes(&before, &now)

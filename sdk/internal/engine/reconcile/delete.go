@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -25,7 +26,7 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 	f.mu.Lock()
 	parent := f.parentOf(b.Object.UID)
 	parent.object = b.Object.Detached()
-	parent.wakes = []Wake{{Kind: WakeObject}} // requeues the parent after the last list, if the deletion must wait for the list
+	parent.wakes = []Wake{{Kind: inspect.WakeObject}} // requeues the parent after the last list, if the deletion must wait for the list
 	parent.braking = false
 	f.mu.Unlock()
 	if !r.ready(f) {
@@ -51,7 +52,7 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.arm(parent, WakeRecheck, after)
+	f.arm(parent, inspect.WakeRecheck, after)
 	return left, nil
 }
 

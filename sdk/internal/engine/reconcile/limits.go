@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -34,7 +35,7 @@ func (p *Pass) pace() error {
 		return nil
 	}
 	p.parent.pacing = true
-	f.arm(p.parent, WakeStart, delay)
+	f.arm(p.parent, inspect.WakeStart, delay)
 	return handlers.AsWaiting(errPaced, delay)
 }
 
@@ -276,6 +277,6 @@ func (f *family) armReadiness(p *parent) {
 		}
 	}
 	if !next.IsZero() {
-		f.arm(p, WakeRecheck, next.Sub(now))
+		f.arm(p, inspect.WakeRecheck, next.Sub(now))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
@@ -74,12 +75,12 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 		return nil
 	}
 	if delay := b.RetryAt.Sub(r.deps.Now()); delay > 0 && unprovoked(p.wakes) {
-		f.arm(p, WakeRetry, delay)
+		f.arm(p, inspect.WakeRetry, delay)
 		return nil
 	}
 	p.disarm()
 	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes, began: r.deps.Now()}
-	if slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind != WakeStart }) {
+	if slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind != inspect.WakeStart }) {
 		p.pass.sight = p.hashSight() + f.hashWatched(b.Object.UID)
 	}
 	p.wakes, p.begun = nil, true
@@ -95,15 +96,15 @@ func (f *family) arrive(b *core.Beginning) {
 	p.object = b.Object.Detached()
 	switch {
 	case !known && b.Listed:
-		p.add(Wake{Kind: WakeStart})
+		p.add(Wake{Kind: inspect.WakeStart})
 		p.braking = true
 	case !known, p.essence != b.Essence, follows:
-		p.add(Wake{Kind: WakeObject})
+		p.add(Wake{Kind: inspect.WakeObject})
 		p.braking = false
 	}
 	p.essence = b.Essence
 	if b.Requested {
-		p.add(Wake{Kind: WakeRequest})
+		p.add(Wake{Kind: inspect.WakeRequest})
 		p.braking = false
 	}
 }
@@ -137,14 +138,14 @@ func (p *Pass) end(out handlers.Outcome) *observe.EndedPass {
 	}
 	switch {
 	case out.Waits && out.Delay != nil:
-		f.arm(parent, WakeRecheck, *out.Delay)
+		f.arm(parent, inspect.WakeRecheck, *out.Delay)
 	case !out.Final && !out.Waits && out.Delay != nil:
-		f.arm(parent, WakeRetry, *out.Delay)
+		f.arm(parent, inspect.WakeRetry, *out.Delay)
 	case !out.Final && !out.Waits:
-		parent.add(Wake{Kind: WakeRetry})
+		parent.add(Wake{Kind: inspect.WakeRetry})
 	}
 	if p.recheck > 0 {
-		f.arm(parent, WakeRecheck, p.recheck)
+		f.arm(parent, inspect.WakeRecheck, p.recheck)
 	}
 	f.armReadiness(parent)
 	if len(parent.wakes) > 0 {
@@ -160,10 +161,10 @@ func (p *Pass) settle(at noted, before children.Digest) {
 	switch {
 	case now == nil && before.UID == "":
 	case now == nil:
-		p.parent.add(Wake{Kind: WakeChild, Type: watch.Deleted, Child: p.family.describe(at.kind, before)})
+		p.parent.add(Wake{Kind: inspect.WakeChild, Type: watch.Deleted, Child: p.family.describe(at.kind, before)})
 	case now.ResourceVersion == before.ResourceVersion:
 	case before.UID != now.UID:
-		p.parent.add(Wake{Kind: WakeChild, Type: watch.Added, Child: p.family.describe(at.kind, now.Digest)})
+		p.parent.add(Wake{Kind: inspect.WakeChild, Type: watch.Added, Child: p.family.describe(at.kind, now.Digest)})
 	default:
 		if wake := now.Digest.Wake(&before); wake != children.NoWake {
 			now.verify = now.verify || wake == children.WakeVerify || now.Generation != before.Generation
@@ -222,7 +223,7 @@ func (p *Pass) guarded(ctx context.Context) context.Context { return fence.Carry
 
 // Fresh reports whether the parent has changed since the last pass, so that its attempts are counted anew.
 func (p *Pass) Fresh() bool {
-	return slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind == WakeObject })
+	return slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind == inspect.WakeObject })
 }
 
 // Health returns the health of the children that the pass has applied or, if it has applied none, of all children. See [core.Pass].
@@ -265,24 +266,9 @@ func failedFirst(s children.State) int {
 	return 1
 }
 
-// WakeKind is the kind of reason for a pass.
-type WakeKind string
-
-// The kinds of reasons.
-const (
-	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
-	WakeStart   WakeKind = "start"   // the operator has started, or a paced write is due
-	WakeChild   WakeKind = "child"   // a child has changed
-	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
-	WakeWatched WakeKind = "watched" // an object that is no child has changed
-	WakeRecheck WakeKind = "recheck" // the time of a recheck or of a wait is over, or the cluster now serves a declared kind
-	WakeRetry   WakeKind = "retry"   // the last pass failed
-	WakeRequest WakeKind = "request" // a person has asked for it
-)
-
 // Wake is a reason for a pass.
 type Wake struct {
-	Kind    WakeKind
+	Kind    inspect.WakeKind
 	Type    string // type of the event of a child or a watched object
 	Child   *Child // child or watched object that has changed; nil for other reasons
 	Changes object.Diff
@@ -311,7 +297,7 @@ func (p *parent) add(w Wake) {
 
 // unprovoked reports whether all reasons for a pass are WakeStart or WakeVerify.
 func unprovoked(wakes []Wake) bool {
-	return !slices.ContainsFunc(wakes, func(w Wake) bool { return w.Kind != WakeStart && w.Kind != WakeVerify })
+	return !slices.ContainsFunc(wakes, func(w Wake) bool { return w.Kind != inspect.WakeStart && w.Kind != inspect.WakeVerify })
 }
 
 // requeued returns the event with which the queue processes a parent again.

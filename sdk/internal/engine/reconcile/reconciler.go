@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -217,7 +218,7 @@ func (f *family) requeue(p *parent) {
 }
 
 // arm starts the timer of the next pass. The lock must be held.
-func (f *family) arm(p *parent, kind WakeKind, after time.Duration) {
+func (f *family) arm(p *parent, kind inspect.WakeKind, after time.Duration) {
 	due := f.reconciler.deps.Now().Add(after)
 	if !p.due.IsZero() && p.due.Before(due) {
 		return

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -37,7 +38,7 @@ func Rehearse(ctx context.Context, h *handlers.Handler, res *resources.Resource,
 	parent := f.parentOf(owner.UID)
 	parent.object = owner
 	r := &Rehearsal{}
-	r.pass = &Pass{family: f, parent: parent, ctx: ctx, owner: owner, wakes: []Wake{{Kind: WakeObject}}, rehearsal: r}
+	r.pass = &Pass{family: f, parent: parent, ctx: ctx, owner: owner, wakes: []Wake{{Kind: inspect.WakeObject}}, rehearsal: r}
 	return r
 }
 

@@ -88,7 +88,7 @@ const maxShownChanges = 20
 
 // shownWake returns a reason for a pass without values to hide.
 func (f *family) shownWake(w Wake) inspect.Wake {
-	shown := inspect.Wake{Kind: inspect.WakeKind(w.Kind), Type: w.Type}
+	shown := inspect.Wake{Kind: w.Kind, Type: w.Type}
 	if w.Child == nil {
 		return shown
 	}

@@ -24,17 +24,6 @@ func TestMerged_HasOneChangeForEachField(t *testing.T) {
 	}
 }
 
-func TestInspect_HasConstantsForTheReasonsOfPasses(t *testing.T) {
-	for kind, shown := range map[WakeKind]inspect.WakeKind{
-		WakeObject: inspect.WakeObject, WakeStart: inspect.WakeStart, WakeChild: inspect.WakeChild, WakeVerify: inspect.WakeVerify, WakeWatched: inspect.WakeWatched,
-		WakeRecheck: inspect.WakeRecheck, WakeRetry: inspect.WakeRetry, WakeRequest: inspect.WakeRequest,
-	} {
-		if string(kind) != string(shown) {
-			t.Errorf("the engine says %q, the inspector %q", kind, shown)
-		}
-	}
-}
-
 func refTo(name string) inspect.KindRef {
 	return inspect.KindRef{Kind: "Deployment", Ref: inspect.Ref{Resource: "deployments.v1.apps", Namespace: "ns", Name: name, UID: name + "-uid"}}
 }

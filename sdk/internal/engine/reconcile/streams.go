@@ -5,6 +5,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -192,7 +193,7 @@ func selectOne(selector resources.Selector, known []resources.Resource) *resourc
 func (f *family) serveAgain() {
 	for _, p := range f.parents {
 		if p.object != nil {
-			p.add(Wake{Kind: WakeRecheck})
+			p.add(Wake{Kind: inspect.WakeRecheck})
 		}
 	}
 }

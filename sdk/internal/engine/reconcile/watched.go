@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -192,7 +193,7 @@ func (k *watchedKind) wake(parents []string, event string, o *object.Object, lis
 		if p == nil || p.object == nil || p.object.Deleting || listing && !p.begun {
 			continue
 		}
-		k.family.wake(p, Wake{Kind: WakeWatched, Type: event, Child: &Child{Resource: k.resource, Digest: children.Identity(o), lens: &children.Lens{}}})
+		k.family.wake(p, Wake{Kind: inspect.WakeWatched, Type: event, Child: &Child{Resource: k.resource, Digest: children.Identity(o), lens: &children.Lens{}}})
 	}
 }
 
