@@ -33,7 +33,7 @@ func (o *shown) state(now time.Time) inspect.ObjectState {
 		return inspect.StateRetrying
 	case o.isHeld():
 		return inspect.StateDeleting
-	case unfinished:
+	case unfinished, o.deleting.IsZero() && slices.ContainsFunc(o.Handlers, awaitsPass):
 		return inspect.StateRunning
 	case o.Cause == nil && !slices.ContainsFunc(o.Handlers, isInterested):
 		return inspect.StateIgnored
@@ -67,6 +67,12 @@ func isFailing(h inspect.HandlerState) bool {
 		return last != nil && last.Kind != inspect.ErrorTemporary
 	}
 	return false
+}
+
+// awaitsPass reports whether a reconcile handler has not been called yet. Its cause is handled without it, and its first pass
+// waits until the operator has listed the children.
+func awaitsPass(h inspect.HandlerState) bool {
+	return groupOf(h) == handlers.Reconciling && h.State == inspect.PhaseNext
 }
 
 // isHeld reports whether the object is being deleted and waits for the operator.

@@ -74,6 +74,12 @@ func TestInspectedObject_StateIsTheFirstThatApplies(t *testing.T) {
 		"the next handler is about to run": {shown{
 			Object: inspect.Object{Cause: undone, Handlers: phases(inspect.PhaseDone, inspect.PhaseNext)},
 		}, inspect.StateRunning},
+		"the first pass waits for the list of the children, although the cause is handled": {shown{
+			Object: inspect.Object{Cause: done, Handlers: spawned(inspect.KindReconcile, inspect.PhaseNext, "")},
+		}, inspect.StateRunning},
+		"there was no pass before the deletion": {shown{
+			Object: inspect.Object{Cause: done, Handlers: spawned(inspect.KindReconcile, inspect.PhaseNext, "")}, deleting: now,
+		}, inspect.StateSettled},
 		"one failed permanently, whatever the others do": {shown{
 			Object: inspect.Object{Cause: undone, Handlers: phases(inspect.PhaseFailed, inspect.PhaseRetrying)},
 		}, inspect.StateFailed},
