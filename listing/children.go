@@ -39,6 +39,40 @@ func (w *Writer) WriteChildren(s *inspect.Snapshot, children []inspect.Child) er
 	return err
 }
 
+// Object is an object with its children, as JSON and YAML have it.
+type Object struct {
+	*inspect.Object
+	Children *ObjectChildren `json:"children"`
+}
+
+// ObjectChildren are the children of an object, with their exact numbers.
+type ObjectChildren struct {
+	inspect.ChildCounts
+	Items []inspect.Child `json:"items"`
+}
+
+// WriteWithChildren is [Writer.Write] for [Resources], as JSON or YAML. Objects that have children, or a reconcile handler that was
+// called, have a list of children.
+func (w *Writer) WriteWithChildren(s *inspect.Snapshot, children []inspect.Child) (entries int, err error) {
+	t := tableOf(s, w.kind, w.selection, w.now(), false)
+	of := map[inspect.Ref][]inspect.Child{}
+	for _, c := range children {
+		of[c.Parent] = append(of[c.Parent], c)
+	}
+	for i := range t.rows {
+		o, ok := t.rows[i].item.(*inspect.Object)
+		if !ok || o.Children == nil {
+			continue
+		}
+		items := of[o.Ref]
+		if items == nil {
+			items = []inspect.Child{}
+		}
+		t.rows[i].item = &Object{Object: o, Children: &ObjectChildren{*o.Children, items}}
+	}
+	return w.write(t)
+}
+
 func childCells(c *inspect.Child, parentKind string, now time.Time, wide bool) []string {
 	parent := "–" // an orphan
 	if p := c.Parent; p.Name != "" {

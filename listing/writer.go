@@ -30,6 +30,9 @@ const (
 // Formats returns all formats.
 func Formats() []string { return []string{string(Table), string(Wide), string(JSON), string(YAML)} }
 
+// IsStructured reports whether the format is for programs. Tables are for people.
+func (f Format) IsStructured() bool { return f == JSON || f == YAML }
+
 // Writer writes lists. It is not safe for concurrent use.
 type Writer struct {
 	out       io.Writer

@@ -115,7 +115,11 @@ func get(cmd *cobra.Command, f *getFlags, args []string) error {
 		return getChildren(cmd, op, w, selection, listing.Format(f.output))
 	}
 	if !f.watch {
-		n, err := w.Write(op.Snapshot)
+		write := func() (int, error) { return w.Write(op.Snapshot) }
+		if kind == listing.Resources && listing.Format(f.output).IsStructured() {
+			write = func() (int, error) { return getWithChildren(cmd, op, w, selection) }
+		}
+		n, err := write()
 		switch {
 		case err != nil:
 			return err
@@ -124,7 +128,7 @@ func get(cmd *cobra.Command, f *getFlags, args []string) error {
 		case selection.Name != "":
 			return fmt.Errorf("%s has no %s %q", op, singular(kind), args[0])
 		}
-		if format := listing.Format(f.output); format == listing.Table || format == listing.Wide {
+		if !listing.Format(f.output).IsStructured() {
 			fmt.Fprintf(cmd.ErrOrStderr(), "kopf: no %s\n", kind)
 		}
 		return nil

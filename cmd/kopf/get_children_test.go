@@ -1,11 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/listing"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -56,6 +60,48 @@ func TestGetChildren_ListsAndRefuses(t *testing.T) {
 	}
 	if output, code := getOutput(t, op, "resources --orphans"); code != 2 || !strings.Contains(output, "kopf get children --orphans") {
 		t.Errorf("%d, %s", code, output)
+	}
+}
+
+func TestGet_ObjectsWithTheirChildren(t *testing.T) {
+	a, b, plain := kex("one", "a", inspect.StateFailed), kex("one", "b", inspect.StateSettled), kex("one", "plain", inspect.StateFailed)
+	a.Children, b.Children = &inspect.ChildCounts{Ready: 1, Total: 2}, &inspect.ChildCounts{}
+	op := serveInspector(t, filepath.Join(shortDir(t), "s"), a, b, plain)
+	child := func(name string, state inspect.ChildState) inspect.Child {
+		return inspect.Child{Parent: a.Ref, State: state, KindRef: inspect.KindRef{Kind: "ConfigMap", Ref: inspect.Ref{Namespace: "one", Name: name}}}
+	}
+	answers := map[inspect.Ref]inspect.ChildList{
+		a.Ref: {Children: []inspect.Child{child("ready", inspect.ChildReady), child("late", inspect.ChildFailed)}},
+		{}:    {Children: []inspect.Child{{Parent: inspect.Ref{Resource: a.Resource, UID: "x"}}, child("late", inspect.ChildFailed)}},
+	}
+	read := func(line string) map[string]listing.Object {
+		t.Helper()
+		output, code := getOutput(t, op, line)
+		var objects []listing.Object
+		if err := json.Unmarshal([]byte(output), &objects); err != nil || code != 0 {
+			t.Fatalf("%s: %d, %v: %s", line, code, err, output)
+		}
+		byName := map[string]listing.Object{}
+		for _, o := range objects {
+			byName[o.Name] = o
+		}
+		return byName
+	}
+	if o := read("kex/a -o json")["a"]; o.Children.Total != 2 || o.Children.Items != nil {
+		t.Errorf("of an earlier release: %+v", o.Children)
+	}
+	op.children = func(parent inspect.Ref) inspect.ChildList { return answers[parent] }
+	if o := read("kex/a -o json")["a"]; o.Children.ChildCounts != *a.Children || !cmp.Equal(o.Children.Items, answers[a.Ref].Children) {
+		t.Errorf("of one object: %+v", o.Children)
+	}
+	if all := read("-o json"); len(all) != 3 || len(all["a"].Children.Items) != 1 || all["b"].Children.Items == nil || all["plain"].Children != nil {
+		t.Errorf("of all objects: %+v", all)
+	}
+	if o := read("--state=failed -o json")["a"]; len(o.Children.Items) != 1 {
+		t.Errorf("of the failed objects: %+v", o.Children)
+	}
+	if output, code := getOutput(t, op, "kex/a -o yaml"); code != 0 || !strings.Contains(output, "    items:\n    - kind: ConfigMap\n") {
+		t.Errorf("%d: %s", code, output)
 	}
 }
 
