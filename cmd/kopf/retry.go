@@ -31,7 +31,9 @@ func newRetryCommand() *cobra.Command {
 		Short: "Call failed handlers again",
 		Long: `Retry the permanently failed handlers of one object, and skip the remaining delay of handlers
 that wait for a retry; or do so for all objects in a state, optionally of one KIND or one namespace.
-kopf get lists the same objects with --state. Handlers that succeeded are not called again.
+kopf get lists the same objects with --state. Handlers that succeeded are not called again, except for
+the reconcile handler, which has another pass: it repairs the children of the object, and may prune
+them although many children were pruned after the start of the operator.
 
 KIND is the kind, the plural or the short name of a resource. With --state=failed alone, the objects
 are retried a few at a time.
@@ -52,6 +54,9 @@ KOPF_INSPECTOR_TOKEN to the same value here and for the operator.
   # All that have failed, and those of a kind, after the cause is fixed
   kopf retry --state=failed
   kopf retry kex --state=failed
+
+  # Another pass over the children of an object
+  kopf retry shops/demo
 
   # In the operator of another project
   kopf retry --state=failed --project=hello
@@ -265,8 +270,8 @@ func nothingToRetry(o *inspect.Object, handler string) string {
 			continue
 		}
 		known = true
-		if h.State == inspect.PhaseFailed || h.State == inspect.PhaseRetrying {
-			return ""
+		if h.State == inspect.PhaseFailed || h.State == inspect.PhaseRetrying || h.Kind == inspect.KindReconcile {
+			return "" // a reconcile handler can have another pass at any time
 		}
 	}
 	if !known {

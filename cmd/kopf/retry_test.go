@@ -99,13 +99,15 @@ var (
 	failedSub     = inspect.HandlerState{ID: "parent/sub", Parent: "parent", State: inspect.PhaseFailed}
 	retryingWrite = inspect.HandlerState{ID: "write", State: inspect.PhaseRetrying}
 	doneFine      = inspect.HandlerState{ID: "fine", State: inspect.PhaseDone}
+	donePass      = inspect.HandlerState{ID: "reconcile", Kind: inspect.KindReconcile, State: inspect.PhaseDone}
 )
 
 func TestRetry_AsksTheOperator(t *testing.T) {
 	folder := shortDir(t)
 	op := serveInspector(t, filepath.Join(folder, "s"),
 		kex("one", "a", inspect.StateFailed, failedCreate, doneFine), kex("one", "b", inspect.StateSettled, doneFine),
-		kex("one", "c", inspect.StateRetrying, retryingWrite), kex("two", "c", inspect.StateFailed, failedSub))
+		kex("one", "c", inspect.StateRetrying, retryingWrite), kex("two", "c", inspect.StateFailed, failedSub),
+		kex("one", "kept", inspect.StateSettled, doneFine, donePass))
 	object := func(namespace, name string) *inspect.Ref {
 		o := kex(namespace, name, "")
 		return &o.Ref
@@ -120,6 +122,8 @@ func TestRetry_AsksTheOperator(t *testing.T) {
 		"kopfexamples/c -n one":           {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "c")}, "retrying kex/c in one\n", 0},
 		"kopfexamples.kopf.dev/c -n two":  {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("two", "c")}, "retrying kex/c in two\n", 0},
 		"kex/c -n two --handler=parent":   {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("two", "c"), Handler: "parent"}, "retrying kex/c in two\n", 0},
+		"kex/kept":                        {&inspect.Intent{Kind: inspect.IntentRetry, Object: object("one", "kept")}, "retrying kex/kept in one\n", 0},
+		"kex/kept --handler=fine":         {nil, "kopf: retry kex/kept: its handler \"fine\" neither failed nor waits for a retry\n", 1},
 		"--state=failed":                  {&inspect.Intent{Kind: inspect.IntentRetryFailed}, "retrying 2 objects\n", 0},
 		"--state=failed --handler=create": {&inspect.Intent{Kind: inspect.IntentRetryFailed, Handler: "create"}, "retrying 1 object\n", 0},
 		"--state=failed --handler=fine":   {nil, "nothing to retry: there are no objects that are failed\n", 0},
