@@ -29,6 +29,9 @@ func TestInquiries_AskTheOperator(t *testing.T) {
 	mux.HandleFunc("GET "+inspect.RequestsPath, func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, inspect.Requests{Kinds: []inspect.RequestStats{{Verb: "patch", Count: 3}}})
 	})
+	mux.HandleFunc("GET "+inspect.ChildrenPath, func(w http.ResponseWriter, r *http.Request) {
+		respond(w, inspect.ChildList{Children: []inspect.Child{{Parent: inspect.Ref{Name: r.URL.Query().Get("name")}}}, Omitted: 3})
+	})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -51,10 +54,15 @@ func TestInquiries_AskTheOperator(t *testing.T) {
 	if err != nil || len(requests.Kinds) != 1 || requests.Kinds[0].Count != 3 {
 		t.Errorf("%v, %+v", err, requests)
 	}
+	list, err := a.Children(t.Context(), inspect.Ref{Name: "shop"})
+	if err != nil || len(list.Children) != 1 || list.Children[0].Parent.Name != "shop" || list.Omitted != 3 {
+		t.Errorf("%v, %+v", err, list)
+	}
 	server.Close()
 	for _, ask := range []func() error{
 		func() error { _, err := a.Index(t.Context(), "x", "", 0, 1); return err },
 		func() error { _, err := a.Requests(t.Context()); return err },
+		func() error { _, err := a.Children(t.Context(), inspect.Ref{Name: "shop"}); return err },
 	} {
 		if err := ask(); err == nil || !strings.HasPrefix(err.Error(), "ask the operator for ") {
 			t.Error(err)
@@ -68,6 +76,9 @@ func TestInquiries_NoOperator(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := s.Index(t.Context(), "x", "", 0, 1); err == nil || !strings.Contains(err.Error(), "not running") {
+		t.Error(err)
+	}
+	if _, err := s.Children(t.Context(), inspect.Ref{}); err == nil || !strings.Contains(err.Error(), "not running") {
 		t.Error(err)
 	}
 }
