@@ -24,10 +24,12 @@ func (n objectName) String() string {
 	return name
 }
 
+var errNoOperator = errors.New("no operator has run yet; status tells why")
+
 // find returns the only object of a name.
 func find(state *explain.State, n objectName) (*inspect.Object, error) {
 	if state.Snapshot == nil {
-		return nil, errors.New("no operator has run yet; status tells why")
+		return nil, errNoOperator
 	}
 	var found []*inspect.Object
 	for _, o := range state.Objects {

@@ -22,6 +22,7 @@ func (s *Server) addReading(server *mcp.Server) {
 	add(server, "object", "All that the operator knows about one object: its cause, diff, handlers, attempts and earlier causes.", s.object)
 	add(server, "why", "Why an object is in its state: the cause, the changed fields, and the state of each handler.", s.why)
 	add(server, "why_not", "Why a handler was not called for an object: the first filter or reason that the object does not meet.", s.whyNot)
+	add(server, "children", "The objects that reconcile handlers keep for an object, or for all objects: which of them are not ready, and why.", s.children)
 	add(server, "attempts", "The attempts of an object's handlers: when each began, how long it took, its error, and when the next one is.", s.attempts)
 	add(server, "log", "The newest lines of the operator's log, and of the program's output, oldest first.", s.log)
 	add(server, "wait_until_settled", "Wait until the last build runs, and everything applied is handled. Returns the failed and the pending objects.", s.waitUntilSettled)

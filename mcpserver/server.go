@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -25,6 +26,9 @@ type Source interface {
 	// Changes delivers a value soon after the state has changed, and is closed after the last change. The server
 	// is its only reader.
 	Changes() <-chan struct{}
+
+	// Children returns the children of an object; for the zero Ref, of all objects.
+	Children(ctx context.Context, parent inspect.Ref) (*inspect.ChildList, error)
 
 	// Do carries out an intent.
 	Do(ctx context.Context, intent runner.Intent) error
@@ -59,7 +63,8 @@ func New(source Source, options Options) *Server {
 const instructions = `These tools show and control a Kubernetes operator that is being developed with Kopf.
 The operator is rebuilt and restarted when its source files are saved. After an edit, call rebuild, then
 wait_until_settled, which returns the errors of the build, the handlers that failed, and what is still pending.
-Use why and why_not to learn why handlers were called for an object, or were not. An operator that crashes is
+Use why and why_not to learn why handlers were called for an object, or were not, and children to learn
+which of the objects that a reconcile handler keeps are not ready. An operator that crashes is
 started again; status and log tell why it crashed.`
 
 // Run serves a transport until its other side closes it or the context ends, and returns nil in both cases.

@@ -17,13 +17,17 @@ import (
 
 // published is a source with one state.
 type published struct {
-	state   *runner.State
-	changes chan struct{}
-	intents []runner.Intent
+	state    *runner.State
+	changes  chan struct{}
+	intents  []runner.Intent
+	children func(parent inspect.Ref) (*inspect.ChildList, error)
 }
 
 func (p *published) State() *runner.State     { return p.state }
 func (p *published) Changes() <-chan struct{} { return p.changes }
+func (p *published) Children(_ context.Context, parent inspect.Ref) (*inspect.ChildList, error) {
+	return p.children(parent)
+}
 func (p *published) Do(_ context.Context, in runner.Intent) error {
 	p.intents = append(p.intents, in)
 	return nil
