@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 )
 
 // Child is the state of a child in the last version that the operator has received. In a [WakeWatched] reason, it is the identity
@@ -42,7 +42,7 @@ const (
 	ChildTerminating ChildState = "terminating"
 )
 
-func childOf(c *reconcile.Child) *Child {
+func childOf(c *reasons.Child) *Child {
 	if c == nil {
 		return nil
 	}

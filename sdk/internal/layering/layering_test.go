@@ -101,6 +101,8 @@ func TestOperator_LinksOnlyPartsThatItsHandlersNeed(t *testing.T) {
 		name := fields[len(fields)-1]
 		for prefix, handlers := range map[string]string{
 			"/internal/engine/reconcile.":                   "reconcile",
+			"/internal/engine/reasons.":                     "reconcile",
+			"/internal/engine/shown.":                       "reconcile",
 			"/internal/children.":                           "reconcile",
 			"/internal/engine/reviews.(*admissionControl).": "admission",
 			"/internal/engine/reviews.(*Reviews).":          "admission",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -26,7 +27,7 @@ func Apply(ctx context.Context, objs []any) error {
 	f := newFamily(NewReconciler(work.Deps), work.Served.Resource, nil)
 	f.declare()
 	p := &Pass{
-		family: f, parent: f.parentOf(work.Object.UID), ctx: ctx, owner: work.Object, wakes: []Wake{{Kind: inspect.WakeObject}},
+		family: f, parent: f.parentOf(work.Object.UID), ctx: ctx, owner: work.Object, wakes: reasons.List{{Kind: inspect.WakeObject}},
 		subject: &observe.Subject{Logger: work.Deps.ObjectLogger(work.Served.Resource, work.Object)},
 	}
 	err := p.Apply(ctx, objs)

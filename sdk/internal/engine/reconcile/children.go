@@ -3,49 +3,32 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/shown"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Child is the state of a child in the last version that the operator has received.
-type Child struct {
-	Resource *resources.Resource
-	children.Digest
-	lens *children.Lens
-}
-
-// same reports whether two children have the same resource, namespace and name. Two nils are the same.
-func (c *Child) same(o *Child) bool {
-	if c == nil || o == nil {
-		return c == o
-	}
-	return c.Resource.Key() == o.Resource.Key() && c.Name == o.Name && c.Namespace() == o.Namespace()
-}
-
-// Observed returns the fields of [children.Lens.Observe].
-func (c *Child) Observed() (map[string]any, error) { return c.lens.ObservedFields(&c.Digest) }
-
-// String returns the kind with the name, such as "Deployment shop".
-func (c *Child) String() string { return c.Resource.Kind + " " + c.Name }
-
 func nameOf(o *object.Object) childName { return childName{o.Namespace, o.Name} }
 
 // describe returns a version of a child. The lock must be held.
-func (f *family) describe(k *kind, d children.Digest) *Child {
+func (f *family) describe(k *kind, d children.Digest) *reasons.Child {
 	if c := k.children[childName{d.Namespace(), d.Name}]; c != nil && c.UID == d.UID {
 		d = c.judged(d)
 	}
 	lens := k.lens // a definition can change while a handler reads the child
-	return &Child{Resource: k.resource, Digest: d, lens: &lens}
+	return reasons.NewChild(k.resource, d, &lens)
 }
 
 // served implements [source].
@@ -207,8 +190,8 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 }
 
 // wakeFor returns the reason for a pass after an event of a child. For a modification, it compares the two versions.
-func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event string) Wake {
-	w := Wake{Kind: inspect.WakeChild, Type: event, Child: f.describe(k, latest)}
+func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event string) reasons.Wake {
+	w := reasons.Wake{Kind: inspect.WakeChild, Type: event, Child: f.describe(k, latest)}
 	if event != watch.Modified {
 		return w
 	}
@@ -224,7 +207,7 @@ func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event str
 }
 
 // Child returns the known child with the kind and the name of an object; nil if it does not exist.
-func (p *Pass) Child(obj metav1.Object) *Child {
+func (p *Pass) Child(obj metav1.Object) *reasons.Child {
 	k, to, err := p.kindOf(obj)
 	if err != nil {
 		return nil
@@ -242,17 +225,107 @@ func (p *Pass) Child(obj metav1.Object) *Child {
 }
 
 // Children returns the known children of a resource, sorted by namespace and name.
-func (p *Pass) Children(resource resources.Selector) []*Child {
+func (p *Pass) Children(resource resources.Selector) []*reasons.Child {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
-	var all []*Child
+	var all []*reasons.Child
 	for c := range p.parent.children {
 		if c.kind.owned.Selector == resource {
 			all = append(all, p.family.describe(c.kind, c.Digest))
 		}
 	}
-	slices.SortFunc(all, func(a, b *Child) int {
+	slices.SortFunc(all, func(a, b *reasons.Child) int {
 		return cmp.Or(strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Name, b.Name))
 	})
 	return all
+}
+
+// Children implements [core.Passes]. It reads the digests, so that the operator stores nothing for it.
+func (r *Reconciler) Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList {
+	r.mu.Lock()
+	families := make([]*family, 0, len(r.families))
+	for key, f := range r.families {
+		if parent.Resource == "" || parent.Resource == key {
+			families = append(families, f)
+		}
+	}
+	r.mu.Unlock()
+	var existing []inspect.Child
+	for _, f := range families {
+		existing = append(existing, f.list(parent.UID)...)
+	}
+	return shown.Join(existing, inspector.ChildNotes(parent))
+}
+
+// list returns the existing children of a parent, in the order of [inspect.ChildList]; with an empty UID, of all parents.
+func (f *family) list(uid string) []inspect.Child {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var found []*child
+	for _, k := range f.kinds {
+		for _, c := range k.children {
+			if k.resource != nil && (uid == "" || uid == c.Owner()) {
+				found = append(found, c)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *child) int {
+		return cmp.Or(strings.Compare(a.Owner(), b.Owner()), cmp.Compare(a.kind.order, b.kind.order),
+			strings.Compare(a.Namespace(), b.Namespace()), strings.Compare(a.Name, b.Name))
+	})
+	list := make([]inspect.Child, len(found))
+	for i, c := range found {
+		d := c.judged(c.Digest)
+		list[i] = inspect.Child{
+			Parent: inspect.Ref{Resource: f.resource.Key(), UID: c.Owner()}, KindRef: shown.Ref(c.kind.resource, c.Namespace(), c.Name, c.UID),
+			State: inspect.ChildState(d.State.String()), Message: d.Message(), Since: c.since(), Applied: children.HashText(c.Applied),
+		}
+		if c.Entry == 0 {
+			list[i].Applied = ""
+		}
+	}
+	return list
+}
+
+// childStates are all states of children.
+var childStates = []children.State{children.Ready, children.Progressing, children.Failed, children.Terminating, children.Unknown}
+
+// ChildStates implements [core.Passes]. It reads the digests, so that the numbers are right without a report for each change.
+func (r *Reconciler) ChildStates() map[string]map[string]int {
+	r.mu.Lock()
+	families := slices.Collect(maps.Values(r.families))
+	r.mu.Unlock()
+	all := map[string]map[string]int{}
+	for _, f := range families {
+		f.countStates(all)
+	}
+	return all
+}
+
+func (f *family) countStates(all map[string]map[string]int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, k := range f.kinds {
+		if k.resource == nil || f.handler == nil {
+			continue
+		}
+		key := k.resource.Key()
+		if all[key] == nil {
+			all[key] = map[string]int{}
+			for _, state := range childStates {
+				all[key][state.String()] = 0
+			}
+		}
+		for _, c := range k.children {
+			all[key][c.judged(c.Digest).State.String()]++
+		}
+	}
+}
+
+// since returns the time of the last change of the state; zero if the state is older than the process.
+func (c *child) since() time.Time {
+	if c.turned == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, c.turned)
 }

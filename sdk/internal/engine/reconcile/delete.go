@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -26,7 +27,7 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 	f.mu.Lock()
 	parent := f.parentOf(b.Object.UID)
 	parent.object = b.Object.Detached()
-	parent.wakes = []Wake{{Kind: inspect.WakeObject}} // requeues the parent after the last list, if the deletion must wait for the list
+	parent.wakes = reasons.List{{Kind: inspect.WakeObject}} // requeues the parent after the last list, if the deletion must wait for the list
 	parent.braking = false
 	f.mu.Unlock()
 	if !r.ready(f) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -20,7 +21,7 @@ var errPaced = errors.New("the write waits for the pace of 20 writes a second, s
 // pace delays a write of an unprovoked pass without holding a worker: the pass ends, and the next pass begins when the limiter
 // permits the write.
 func (p *Pass) pace() error {
-	if !unprovoked(p.wakes) {
+	if !p.wakes.Unprovoked() {
 		return nil
 	}
 	f := p.family
@@ -135,7 +136,7 @@ func (p *Pass) noteText(d *desired) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := d.kind.children[d.name]
-	byChild := slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Child != nil })
+	byChild := slices.ContainsFunc(p.wakes, func(w reasons.Wake) bool { return w.Child != nil })
 	switch {
 	case c == nil:
 		return

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -26,7 +27,7 @@ type Pass struct {
 	ctx     context.Context // has the fence of the cycle
 	owner   *object.Object
 	subject *observe.Subject
-	wakes   []Wake
+	wakes   reasons.List
 	sight   uint64 // hash of all that the handler sees at the beginning; 0 after a start
 
 	applied map[*kind]map[childName]bool // children that the pass has applied; nil before the first call of Apply
@@ -74,13 +75,13 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	if len(p.wakes) == 0 {
 		return nil
 	}
-	if delay := b.RetryAt.Sub(r.deps.Now()); delay > 0 && unprovoked(p.wakes) {
+	if delay := b.RetryAt.Sub(r.deps.Now()); delay > 0 && p.wakes.Unprovoked() {
 		f.arm(p, inspect.WakeRetry, delay)
 		return nil
 	}
 	p.disarm()
 	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes, began: r.deps.Now()}
-	if slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind != inspect.WakeStart }) {
+	if slices.ContainsFunc(p.wakes, func(w reasons.Wake) bool { return w.Kind != inspect.WakeStart }) {
 		p.pass.sight = p.hashSight() + f.hashWatched(b.Object.UID)
 	}
 	p.wakes, p.begun = nil, true
@@ -96,15 +97,15 @@ func (f *family) arrive(b *core.Beginning) {
 	p.object = b.Object.Detached()
 	switch {
 	case !known && b.Listed:
-		p.add(Wake{Kind: inspect.WakeStart})
+		p.wakes.Add(reasons.Wake{Kind: inspect.WakeStart})
 		p.braking = true
 	case !known, p.essence != b.Essence, follows:
-		p.add(Wake{Kind: inspect.WakeObject})
+		p.wakes.Add(reasons.Wake{Kind: inspect.WakeObject})
 		p.braking = false
 	}
 	p.essence = b.Essence
 	if b.Requested {
-		p.add(Wake{Kind: inspect.WakeRequest})
+		p.wakes.Add(reasons.Wake{Kind: inspect.WakeRequest})
 		p.braking = false
 	}
 }
@@ -117,7 +118,7 @@ func (p *Pass) Abort() {
 	later := p.parent.wakes
 	p.parent.wakes, p.parent.pass = p.wakes, nil
 	for _, w := range later {
-		p.parent.add(w)
+		p.parent.wakes.Add(w)
 	}
 }
 
@@ -142,7 +143,7 @@ func (p *Pass) end(out handlers.Outcome) *observe.EndedPass {
 	case !out.Final && !out.Waits && out.Delay != nil:
 		f.arm(parent, inspect.WakeRetry, *out.Delay)
 	case !out.Final && !out.Waits:
-		parent.add(Wake{Kind: inspect.WakeRetry})
+		parent.wakes.Add(reasons.Wake{Kind: inspect.WakeRetry})
 	}
 	if p.recheck > 0 {
 		f.arm(parent, inspect.WakeRecheck, p.recheck)
@@ -161,14 +162,14 @@ func (p *Pass) settle(at noted, before children.Digest) {
 	switch {
 	case now == nil && before.UID == "":
 	case now == nil:
-		p.parent.add(Wake{Kind: inspect.WakeChild, Type: watch.Deleted, Child: p.family.describe(at.kind, before)})
+		p.parent.wakes.Add(reasons.Wake{Kind: inspect.WakeChild, Type: watch.Deleted, Child: p.family.describe(at.kind, before)})
 	case now.ResourceVersion == before.ResourceVersion:
 	case before.UID != now.UID:
-		p.parent.add(Wake{Kind: inspect.WakeChild, Type: watch.Added, Child: p.family.describe(at.kind, now.Digest)})
+		p.parent.wakes.Add(reasons.Wake{Kind: inspect.WakeChild, Type: watch.Added, Child: p.family.describe(at.kind, now.Digest)})
 	default:
 		if wake := now.Digest.Wake(&before); wake != children.NoWake {
 			now.verify = now.verify || wake == children.WakeVerify || now.Generation != before.Generation
-			p.parent.add(p.family.wakeFor(at.kind, before, now.Digest, now.Digest, watch.Modified))
+			p.parent.wakes.Add(p.family.wakeFor(at.kind, before, now.Digest, now.Digest, watch.Modified))
 		}
 	}
 }
@@ -200,7 +201,7 @@ func (r *Reconciler) Update(key queue.Key, newest *object.Object) {
 }
 
 // Wakes returns why the handler is called, the oldest reason first.
-func (p *Pass) Wakes() []Wake { return p.wakes }
+func (p *Pass) Wakes() []reasons.Wake { return p.wakes }
 
 // Recheck asks for another pass after some time.
 func (p *Pass) Recheck(after time.Duration) {
@@ -223,7 +224,7 @@ func (p *Pass) guarded(ctx context.Context) context.Context { return fence.Carry
 
 // Fresh reports whether the parent has changed since the last pass, so that its attempts are counted anew.
 func (p *Pass) Fresh() bool {
-	return slices.ContainsFunc(p.wakes, func(w Wake) bool { return w.Kind == inspect.WakeObject })
+	return slices.ContainsFunc(p.wakes, func(w reasons.Wake) bool { return w.Kind == inspect.WakeObject })
 }
 
 // Health returns the health of the children that the pass has applied or, if it has applied none, of all children. See [core.Pass].
@@ -264,40 +265,6 @@ func failedFirst(s children.State) int {
 		return 0
 	}
 	return 1
-}
-
-// Wake is a reason for a pass.
-type Wake struct {
-	Kind    inspect.WakeKind
-	Type    string // type of the event of a child or a watched object
-	Child   *Child // child or watched object that has changed; nil for other reasons
-	Changes object.Diff
-}
-
-// maxWakes is how many reasons a pass is given.
-const maxWakes = 16
-
-// add adds a reason for a pass. It joins reasons of the same kind about the same object. With maxWakes reasons, it drops a reason
-// about a child or a watched object. The lock must be held.
-func (p *parent) add(w Wake) {
-	i := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Kind == w.Kind && o.Child.same(w.Child) })
-	switch {
-	case i >= 0 && w.Child != nil:
-		w.Changes = append(p.wakes[i].Changes, w.Changes...)
-		p.wakes = append(slices.Delete(p.wakes, i, i+1), w)
-	case i >= 0:
-	case len(p.wakes) == maxWakes && w.Child != nil:
-	case len(p.wakes) == maxWakes: // a reason about a child or a watched object makes room
-		first := slices.IndexFunc(p.wakes, func(o Wake) bool { return o.Child != nil })
-		p.wakes = append(slices.Delete(p.wakes, first, first+1), w)
-	default:
-		p.wakes = append(p.wakes, w)
-	}
-}
-
-// unprovoked reports whether all reasons for a pass are WakeStart or WakeVerify.
-func unprovoked(wakes []Wake) bool {
-	return !slices.ContainsFunc(wakes, func(w Wake) bool { return w.Kind != inspect.WakeStart && w.Kind != inspect.WakeVerify })
 }
 
 // requeued returns the event with which the queue processes a parent again.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/shown"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -177,6 +178,6 @@ func (p *Pass) markPruned(d *desired, uid string) {
 		p.subject.Logger.Info(fmt.Sprintf("Deleted %s: its parent is being deleted", d), observe.EventKey, observe.LogChildDeleted, "child", d.String())
 		return
 	}
-	p.gone = append(p.gone, concluded{noted{d.kind, d.name}, observe.PassedChild{KindRef: refOf(d.to.resource, d.name, uid), Result: inspect.ResultPruned}})
+	p.gone = append(p.gone, concluded{noted{d.kind, d.name}, observe.PassedChild{KindRef: shown.Ref(d.to.resource, d.name.namespace, d.name.name, uid), Result: inspect.ResultPruned}})
 	p.subject.Logger.Info(fmt.Sprintf("Pruned %s: the last pass did not apply it", d), observe.EventKey, observe.LogChildPruned, "child", d.String())
 }

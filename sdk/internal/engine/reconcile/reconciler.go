@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -108,7 +109,7 @@ type parent struct {
 	children map[*child]struct{}
 
 	essence uint64
-	wakes   []Wake
+	wakes   reasons.List
 	pass    *Pass
 	begun   bool // there was a pass
 
@@ -205,8 +206,8 @@ func (r *Reconciler) Forget(key queue.Key) {
 }
 
 // wake adds a reason for a pass, and requeues the parent unless a pass is running. The lock must be held.
-func (f *family) wake(p *parent, w Wake) {
-	p.add(w)
+func (f *family) wake(p *parent, w reasons.Wake) {
+	p.wakes.Add(w)
 	if p.object != nil && p.pass == nil {
 		f.requeue(p)
 	}
@@ -231,7 +232,7 @@ func (f *family) arm(p *parent, kind inspect.WakeKind, after time.Duration) {
 		defer f.mu.Unlock()
 		if p.timer == timer { // otherwise, the timer was disarmed while its function waited for the lock
 			p.disarm()
-			f.wake(p, Wake{Kind: kind})
+			f.wake(p, reasons.Wake{Kind: kind})
 		}
 	})
 	p.timer = timer

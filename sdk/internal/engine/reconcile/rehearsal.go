@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -38,7 +39,7 @@ func Rehearse(ctx context.Context, h *handlers.Handler, res *resources.Resource,
 	parent := f.parentOf(owner.UID)
 	parent.object = owner
 	r := &Rehearsal{}
-	r.pass = &Pass{family: f, parent: parent, ctx: ctx, owner: owner, wakes: []Wake{{Kind: inspect.WakeObject}}, rehearsal: r}
+	r.pass = &Pass{family: f, parent: parent, ctx: ctx, owner: owner, wakes: reasons.List{{Kind: inspect.WakeObject}}, rehearsal: r}
 	return r
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -193,7 +194,7 @@ func selectOne(selector resources.Selector, known []resources.Resource) *resourc
 func (f *family) serveAgain() {
 	for _, p := range f.parents {
 		if p.object != nil {
-			p.add(Wake{Kind: inspect.WakeRecheck})
+			p.wakes.Add(reasons.Wake{Kind: inspect.WakeRecheck})
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -193,7 +194,7 @@ func (k *watchedKind) wake(parents []string, event string, o *object.Object, lis
 		if p == nil || p.object == nil || p.object.Deleting || listing && !p.begun {
 			continue
 		}
-		k.family.wake(p, Wake{Kind: inspect.WakeWatched, Type: event, Child: &Child{Resource: k.resource, Digest: children.Identity(o), lens: &children.Lens{}}})
+		k.family.wake(p, reasons.Wake{Kind: inspect.WakeWatched, Type: event, Child: reasons.NewChild(k.resource, children.Identity(o), &children.Lens{})})
 	}
 }
 

@@ -1,4 +1,4 @@
-package reconcile
+package shown
 
 import (
 	"fmt"
@@ -8,21 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
-
-func TestMerged_HasOneChangeForEachField(t *testing.T) {
-	ready, available := object.Path{"status", "ready"}, object.Path{"status", "available"}
-	got := merged(object.Diff{
-		{Op: object.DiffAdd, Path: ready, New: 1}, {Op: object.DiffAdd, Path: available, New: 1},
-		{Op: object.DiffChange, Path: ready, Old: 1, New: 2}, {Op: object.DiffChange, Path: ready, Old: 2, New: 3},
-		{Op: object.DiffRemove, Path: available, Old: 1},
-	})
-	if diff := cmp.Diff(object.Diff{{Op: object.DiffAdd, Path: ready, New: 3}}, got); diff != "" {
-		t.Error(diff)
-	}
-}
 
 func refTo(name string) inspect.KindRef {
 	return inspect.KindRef{Kind: "Deployment", Ref: inspect.Ref{Resource: "deployments.v1.apps", Namespace: "ns", Name: name, UID: name + "-uid"}}
@@ -74,7 +61,7 @@ func TestJoin(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, c := range join(test.existing, test.notes).Children {
+		for _, c := range Join(test.existing, test.notes).Children {
 			text := c.Parent.Name + "/" + c.Name
 			for _, part := range []string{string(c.State), string(c.Result)} {
 				if part != "" {

@@ -1,0 +1,32 @@
+package reasons
+
+import (
+	"github.com/kopf-dev/kopf/sdk/internal/children"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
+)
+
+// Child is the state of a child in the last version that the operator has received.
+type Child struct {
+	Resource *resources.Resource
+	children.Digest
+	lens *children.Lens
+}
+
+// NewChild returns a child with the lens that has read it.
+func NewChild(res *resources.Resource, d children.Digest, lens *children.Lens) *Child {
+	return &Child{Resource: res, Digest: d, lens: lens}
+}
+
+// Same reports whether two children have the same resource, namespace and name. Two nils are the same.
+func (c *Child) Same(o *Child) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	return c.Resource.Key() == o.Resource.Key() && c.Name == o.Name && c.Namespace() == o.Namespace()
+}
+
+// Observed returns the fields of [children.Lens.Observe].
+func (c *Child) Observed() (map[string]any, error) { return c.lens.ObservedFields(&c.Digest) }
+
+// String returns the kind with the name, such as "Deployment shop".
+func (c *Child) String() string { return c.Resource.Kind + " " + c.Name }
