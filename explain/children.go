@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -32,18 +33,28 @@ func ChildWord(c *inspect.Child) Word {
 	return Word{"!", "missing", Warn}
 }
 
-// ChildDetail returns the reason for the state of a child, the refusal of the last pass, and the newest drift; empty if there is
-// none.
-func ChildDetail(c *inspect.Child) string {
+// ChildReason returns the refusal of a child by the last pass, and the reason for its state; empty if there is none.
+func ChildReason(c *inspect.Child) string {
 	var parts []string
 	switch {
 	case c.Error != "" && c.State != "":
 		parts = append(parts, string(c.Result)+": "+c.Error)
 	case c.Error != "":
 		parts = append(parts, c.Error)
+	case c.Result == inspect.ResultPruned && c.State == "":
+		parts = append(parts, "no longer applied")
 	}
 	if c.Message != "" {
 		parts = append(parts, c.Message)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// ChildDetail returns [ChildReason] and the newest drift; empty if there is none.
+func ChildDetail(c *inspect.Child) string {
+	var parts []string
+	if reason := ChildReason(c); reason != "" {
+		parts = append(parts, reason)
 	}
 	if n := len(c.Drift); n > 0 {
 		drift := ChildDrift(&c.Drift[n-1])
@@ -73,4 +84,21 @@ func ChildDrift(d *inspect.FieldDrift) string {
 		text += fmt.Sprintf(", %d times", d.Count)
 	}
 	return text
+}
+
+var driftWords = map[inspect.DriftOutcome]Word{
+	inspect.DriftReverted: {"↺", "reverted", Warn},
+	inspect.DriftReported: {"!", "reported", Warn},
+	inspect.DriftYielded:  {"·", "yielded", Dim},
+}
+
+// DriftWord returns the word for the consequence of a drift.
+func DriftWord(d *inspect.FieldDrift) Word { return lookup(driftWords, d.Outcome) }
+
+// KindName returns the kind and the name of an object: "Deployment shop".
+func KindName(k *inspect.KindRef) string { return k.Kind + " " + k.Name }
+
+// KeepsChildren reports whether an object has a reconcile handler, or had one in this process of the operator.
+func KeepsChildren(o *inspect.Object) bool {
+	return o.Children != nil || slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool { return h.Kind == inspect.KindReconcile })
 }

@@ -15,7 +15,7 @@ func TestChild_WordAndDetail(t *testing.T) {
 		"▸ progressing: 1 of 3 are up":  {State: inspect.ChildProgressing, Message: "1 of 3 are up"},
 		"✓ ready: refused: not ours":    {State: inspect.ChildReady, Result: inspect.ResultRefused, Error: "not ours"},
 		"! refused: the name is in use": {Result: inspect.ResultRefused, Error: "the name is in use"},
-		"⊖ pruned: ":                    {Result: inspect.ResultPruned},
+		"⊖ pruned: no longer applied":   {Result: inspect.ResultPruned},
 		"! missing: ":                   {Result: inspect.ResultCreated},
 		"✓ ready: took spec.image back from kubectl-edit, 2 times": {
 			State: inspect.ChildReady, Drift: []inspect.FieldDrift{image},
