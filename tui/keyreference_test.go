@@ -29,7 +29,7 @@ func TestGolden_KeyReference(t *testing.T) {
 		table(&out, page.Title(), u.app.page().Actions())
 	}
 	var object []parts.Action
-	for _, screen := range []string{"object", "why", "object's log"} {
+	for _, screen := range []string{"object", "why", "children", "object's log"} {
 		for _, a := range start(t, "normal", 120, 40).press(screens[screen]...).app.page().Actions() {
 			if !has(object, a) {
 				object = append(object, a)

@@ -18,6 +18,7 @@ func TestGolden_Pictures(t *testing.T) {
 	for _, p := range []struct{ name, scenario, screen string }{
 		{"workbench", "normal", "resources"},
 		{"why", "normal", "why"},
+		{"children", "children", "children"},
 		{"handlers", "background", "handlers"},
 		{"build-failed", "buildfail", "build"},
 	} {

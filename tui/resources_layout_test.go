@@ -60,7 +60,7 @@ func TestResources_ChildrenHaveColumnWhereThereAreAny(t *testing.T) {
 	if got, want := u.names(4), []string{"ml-train", "web-data", "web-cache", "old-logs"}; !slices.Equal(got, want) {
 		t.Errorf("the best are %v, want %v", got, want)
 	}
-	for filter, want := range map[string]string{"children:3/4": "1 of 11", "children:✗": "1 of 11", "ch:/": "4 of 11"} {
+	for filter, want := range map[string]string{"children:2/5": "1 of 11", "children:✗": "2 of 11", "ch:/": "4 of 11"} {
 		u.press("/").write(filter).sees(want).press("esc")
 	}
 }

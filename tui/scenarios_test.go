@@ -264,21 +264,6 @@ func withOwners(now time.Time) *runner.State {
 	return s
 }
 
-// withChildren returns a state in which a reconcile handler keeps children of claims.
-func withChildren(now time.Time) *runner.State {
-	s := demo(now)
-	for name, counts := range map[string]inspect.ChildCounts{
-		"ml-train": {Ready: 4, Total: 4}, "old-logs": {Ready: 1, Failed: 2, Total: 12}, "web-cache": {Ready: 3, Total: 4}, "web-data": {},
-	} {
-		for _, o := range s.Snapshot.Objects {
-			if o.Name == name {
-				o.Children = &counts
-			}
-		}
-	}
-	return s
-}
-
 // hotLoop returns a state in which the operator's patches cause each other.
 func hotLoop(now time.Time) *runner.State {
 	s := demo(now)

@@ -26,6 +26,7 @@ type fakeSource struct {
 	err     error
 	asked   []string           // inquiries
 	shrunk  *inspect.IndexPage // the answer for any index, if it is not nil
+	old     bool               // the operator's release does not serve children
 	changes chan struct{}
 	objects fakeObjects
 }
@@ -97,6 +98,20 @@ func (f *fakeSource) Requests(context.Context) (*inspect.Requests, error) {
 		return nil, f.err
 	}
 	return demoRequests(f.state.Snapshot.Operator.Started), nil
+}
+
+// Children returns invented children of any object.
+func (f *fakeSource) Children(_ context.Context, parent inspect.Ref) (*inspect.ChildList, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, "children of "+parent.Name)
+	switch {
+	case f.old:
+		return nil, fmt.Errorf("ask: %w", &inspect.UnsupportedError{Path: inspect.ChildrenPath})
+	case f.err != nil:
+		return nil, f.err
+	}
+	return demoChildren(f.state.Snapshot.Operator.Started.Add(12*time.Minute), parent), nil
 }
 
 func (f *fakeSource) set(s *runner.State) {

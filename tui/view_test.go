@@ -35,6 +35,8 @@ var screens = map[string][]string{
 	"object":          {"j", "j", "j", "j", "j", "enter", "j", "j", "k", "k"},
 	"why":             {"j", "j", "j", "j", "j", "w"},
 	"why, its end":    {"j", "j", "j", "j", "j", "w", "G"},
+	"children":        {"j", "j", "j", "j", "j", "o", "j", "j"},
+	"children, last":  {"j", "j", "o", "G"},
 	"object's log":    {"j", "j", "j", "j", "j", "l", "k"},
 	"yaml":            {"j", "j", "j", "j", "j", "y", "j", "j"},
 	"yaml, its end":   {"y", "G", "z"},

@@ -13,6 +13,10 @@ type Operator interface {
 
 	// Requests returns the operator's own requests to the API server.
 	Requests(ctx context.Context) (*inspect.Requests, error)
+
+	// Children returns the children of an object. The error is an [*inspect.UnsupportedError] if the operator's release does not
+	// serve them.
+	Children(ctx context.Context, parent inspect.Ref) (*inspect.ChildList, error)
 }
 
 // Inquiry sends a request to the operator in the background. It returns the function that handles the response, which the app

@@ -91,6 +91,7 @@ type ObjectTab int
 const (
 	HandlersTab ObjectTab = iota
 	WhyTab
+	ChildrenTab
 	YAMLTab
 	EventsTab
 	LogTab
@@ -98,9 +99,9 @@ const (
 )
 
 // Key returns the key that opens the tab.
-func (t ObjectTab) Key() string { return [ObjectTabs]string{"h", "w", "y", "v", "l"}[t] }
+func (t ObjectTab) Key() string { return [ObjectTabs]string{"h", "w", "o", "y", "v", "l"}[t] }
 
 // String returns the title of the tab.
 func (t ObjectTab) String() string {
-	return [ObjectTabs]string{"Handlers", "Why", "YAML", "Events", "Log"}[t]
+	return [ObjectTabs]string{"Handlers", "Why", "Children", "YAML", "Events", "Log"}[t]
 }

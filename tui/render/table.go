@@ -23,6 +23,9 @@ type Table struct {
 
 	// Head returns the text of a row that is the head of a group. Optional.
 	Head func(row int) (string, bool)
+
+	// Note returns the text of a row without columns, which belongs to the row above it. Optional.
+	Note func(row int) (Cell, bool)
 }
 
 // margin is the width of a table besides its columns: the cursor and the scroll bar.
@@ -92,6 +95,12 @@ func (t *Table) row(l *Line, row int, current bool) {
 		l.Put(explain.Accent, "▌").Skip(1)
 	} else {
 		l.Skip(2)
+	}
+	if t.Note != nil {
+		if note, ok := t.Note(row); ok {
+			l.Skip(2).Put(note.Tone, CutEnd(Clean(note.Text), max(0, l.Rest()-1)))
+			return
+		}
 	}
 	for i := range t.Columns {
 		c := &t.Columns[i]

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -11,13 +12,14 @@ import (
 )
 
 var keys = struct {
-	next, previous, back, handlers, why, yaml, events, log, fold, managed, match, matchBefore, wrap, filter, copy, save key.Binding
+	next, previous, back, handlers, why, children, yaml, events, log, fold, managed, match, matchBefore, wrap, filter, copy, save key.Binding
 }{
 	next:     parts.Key("tab", "next tab", "right"),
 	previous: parts.Key("shift+tab", "", "left"),
 	back:     parts.Key("esc", "back"),
 	handlers: parts.Key("h", ""),
 	why:      parts.Key("w", ""),
+	children: parts.Key("o", ""),
 	yaml:     parts.Key("y", ""),
 	events:   parts.Key("v", ""),
 	log:      parts.Key("l", ""),
@@ -36,14 +38,15 @@ var keys = struct {
 // Actions returns the actions of the page.
 func (p *Page) Actions() []parts.Action {
 	actions := []parts.Action{
-		{Binding: keys.next, Name: "next tab", Column: parts.Go, Do: p.turn(p.tab + 1)},
-		{Binding: keys.previous, Name: "previous tab", Column: parts.Go, Do: p.turn(p.tab + parts.ObjectTabs - 1)},
+		{Binding: keys.next, Name: "next tab", Column: parts.Go, Do: p.turnBy(+1)},
+		{Binding: keys.previous, Name: "previous tab", Column: parts.Go, Do: p.turnBy(-1)},
 		{Binding: keys.back, Name: "back", Column: parts.Go, Do: func() tea.Msg { return parts.Back{} }},
 	}
 	actions = append(actions, p.tabActions()...)
 	actions = append(actions,
 		parts.Action{Binding: keys.handlers, Name: "handlers of the object", Column: parts.Look, Do: p.turn(parts.HandlersTab)},
 		parts.Action{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Do: p.turn(parts.WhyTab)},
+		parts.Action{Binding: keys.children, Name: "children of the object", Column: parts.Look, Do: p.turn(parts.ChildrenTab)},
 		parts.Action{Binding: keys.yaml, Name: "YAML of the object", Column: parts.Look, Do: p.turn(parts.YAMLTab)},
 		parts.Action{Binding: keys.events, Name: "Kubernetes events", Column: parts.Look, Do: p.turn(parts.EventsTab)},
 		parts.Action{Binding: keys.log, Name: "log of the object", Column: parts.Look, Do: p.turn(parts.LogTab)},
@@ -120,10 +123,15 @@ func unavailable(a parts.Action, why string) parts.Action {
 }
 
 func (p *Page) turn(tab parts.ObjectTab) func() tea.Msg {
-	return func() tea.Msg {
-		p.tab = tab % parts.ObjectTabs
-		return nil
-	}
+	return p.do(func() { p.tab = tab })
+}
+
+// turnBy returns the function of an action that shows another tab, d tabs to the right.
+func (p *Page) turnBy(d int) func() tea.Msg {
+	return p.do(func() {
+		tabs := p.tabs()
+		p.tab = tabs[(slices.Index(tabs, p.tab)+d+len(tabs))%len(tabs)]
+	})
 }
 
 // Back clears the filter. It reports whether there was one.

@@ -1,5 +1,5 @@
-// Package object is the page of one object, in tabs: its handlers, why they ran or did not,
-// and its log.
+// Package object is the page of one object, in tabs: its handlers, the reasons why handlers ran or did not, the children of the
+// object, its text and events in the cluster, and its log.
 package object
 
 import (
@@ -25,6 +25,7 @@ type Page struct {
 	handlers render.List
 	rows     int // rows of the table of handlers
 	why      viewport.Model
+	children *childrenPane
 	yaml     *yamlPane
 	events   *eventPane
 	log      *parts.LogPane
@@ -33,7 +34,7 @@ type Page struct {
 // New returns the page of an object, which must be in the state.
 func New(s *parts.Screen, ref inspect.Ref, tab parts.ObjectTab) *Page {
 	p := &Page{screen: s, ref: ref, tab: tab, why: viewport.New(), log: parts.NewLogPane(s, &ref)}
-	p.yaml, p.events = newYAMLPane(s, ref), newEventPane(s, ref)
+	p.children, p.yaml, p.events = &childrenPane{screen: s}, newYAMLPane(s, ref), newEventPane(s, ref)
 	p.Refresh()
 	return p
 }
@@ -61,6 +62,27 @@ func (p *Page) LooksAt() runner.Facet {
 		return runner.FacetEvents
 	}
 	return ""
+}
+
+// Inquire asks for the children of the object while the tab shows them.
+func (p *Page) Inquire() parts.Inquiry {
+	shown := p.tab == parts.ChildrenTab || p.tab == parts.WhyTab
+	if !shown || p.gone || !explain.KeepsChildren(p.last) {
+		return nil
+	}
+	return p.children.inquire(p.last)
+}
+
+// tabs returns the tabs of the object. Objects without a reconcile handler have no children, so that this tab is only there if it is
+// open.
+func (p *Page) tabs() []parts.ObjectTab {
+	all := make([]parts.ObjectTab, 0, parts.ObjectTabs)
+	for t := range parts.ObjectTabs {
+		if t != parts.ChildrenTab || t == p.tab || explain.KeepsChildren(p.last) {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // Filter returns the filter of the tab; nil if it has none. In the YAML tab, the filter only searches.
@@ -98,6 +120,8 @@ func (p *Page) Move(d int) {
 		p.handlers.Move(d, p.rows)
 	case parts.WhyTab:
 		p.why.SetYOffset(p.why.YOffset() + d)
+	case parts.ChildrenTab:
+		p.children.move(d)
 	case parts.YAMLTab:
 		p.yaml.move(d)
 	case parts.EventsTab:
@@ -114,6 +138,8 @@ func (p *Page) Click(_, y int) (again bool) {
 		if i := p.handlers.Offset + y - 1; y > 0 && i < p.rows {
 			p.handlers.Cursor = i
 		}
+	case parts.ChildrenTab:
+		p.children.click(y)
 	case parts.EventsTab:
 		p.events.click(y)
 	case parts.YAMLTab:
@@ -138,7 +164,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		state = word.String()
 	}
 	tabsWidth := 1
-	for t := range parts.ObjectTabs {
+	for _, t := range p.tabs() {
 		tabsWidth += len(t.String()) + 2
 	}
 	f := p.Filter()
@@ -161,7 +187,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		l.Append(filter)
 	}
 	l.To(l.Used() + l.Rest() - tabsWidth)
-	for t := range parts.ObjectTabs {
+	for _, t := range p.tabs() {
 		tone := explain.Dim
 		if t == p.tab {
 			tone = explain.Accent
@@ -200,6 +226,8 @@ func (p *Page) View() string {
 		p.drawHandlers(b)
 	case parts.WhyTab:
 		p.drawWhy(b)
+	case parts.ChildrenTab:
+		p.children.draw(b, p.last, p.gone)
 	case parts.YAMLTab:
 		p.yaml.draw(b)
 	case parts.EventsTab:

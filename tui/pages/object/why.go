@@ -29,7 +29,10 @@ func (p *Page) drawWhy(b *render.Block) {
 	if owner := s.State.OwnerOf(p.last); owner != nil {
 		all.End(all.Line().Skip(1).Cell(explain.Dim, "child of", 10).Put(explain.Text, owner.Kind+" "+owner.Name))
 	}
-	drawCause(s, all, p.last)
+	drawWoken(s, all, p.last, p.children.worst())
+	if !explain.KeepsChildren(p.last) || p.last.Cause != nil {
+		drawCause(s, all, p.last)
+	}
 	drawUnreadable(all, p.last)
 	gap()
 	parts.Decisions{Screen: s, Block: all}.Draw(p.last)

@@ -11,11 +11,12 @@ import (
 )
 
 var keys = struct {
-	open, handlers, why, yaml, events, log, nextProblem, problemsOnly, order, reverse, group, filter key.Binding
+	open, handlers, why, children, yaml, events, log, nextProblem, problemsOnly, order, reverse, group, filter key.Binding
 }{
 	open:         parts.Key("enter", "open"),
 	handlers:     parts.Key("h", ""),
 	why:          parts.Key("w", "why"),
+	children:     parts.Key("o", ""),
 	yaml:         parts.Key("y", ""),
 	events:       parts.Key("v", ""),
 	log:          parts.Key("l", "log"),
@@ -41,6 +42,7 @@ func (p *Page) Actions() []parts.Action {
 		{Binding: keys.open, Name: "open the object", Column: parts.Go, Unavailable: noObject, Do: p.open(parts.HandlersTab)},
 		{Binding: keys.handlers, Name: "handlers of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.HandlersTab)},
 		{Binding: keys.why, Name: "why handlers ran or did not", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.WhyTab)},
+		{Binding: keys.children, Name: "children of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.ChildrenTab)},
 		{Binding: keys.yaml, Name: "YAML of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.YAMLTab)},
 		{Binding: keys.events, Name: "Kubernetes events", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.EventsTab)},
 		{Binding: keys.log, Name: "log of the object", Column: parts.Look, Unavailable: noObject, Do: p.open(parts.LogTab)},

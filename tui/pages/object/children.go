@@ -1,0 +1,210 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/explain"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/parts"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// askAgain is the time after which a failed inquiry is repeated, even if the object has not changed.
+const askAgain = 5 * time.Second
+
+// childrenPane lists the children of an object with their drifted fields, and the last pass. The operator is asked once for each
+// version of the object's state, which has new numbers or another pass if a child matters to the object.
+type childrenPane struct {
+	screen *parts.Screen
+
+	asked   *inspect.Object // state of the object at the last inquiry
+	askedAt time.Time
+	seen    *inspect.ChildList // nil until the operator has answered
+	err     error              // error of the last inquiry
+
+	rows     []childRow
+	list     render.List
+	selected childRow // row at the cursor
+	top      int      // row of the screen with the titles of the table, as drawn last
+}
+
+// childRow is a row of the table: a child, one of its drifted fields, or the number of omitted children.
+type childRow struct {
+	child *inspect.Child // nil for the number of omitted children
+	drift *inspect.FieldDrift
+}
+
+// isSame reports whether a row shows the same thing as another one of an earlier answer.
+func (r childRow) isSame(o childRow) bool {
+	switch {
+	case r.child == nil || o.child == nil:
+		return r.child == o.child
+	case !explain.SameObject(r.child.Ref, o.child.Ref):
+		return false
+	case r.drift == nil || o.drift == nil:
+		return r.drift == o.drift
+	}
+	return r.drift.Path == o.drift.Path && r.drift.Manager == o.drift.Manager && r.drift.Outcome == o.drift.Outcome
+}
+
+// inquire asks for the children of an object, unless the answer is known.
+func (p *childrenPane) inquire(o *inspect.Object) parts.Inquiry {
+	if p.asked == o && (p.err == nil || p.screen.Now.Sub(p.askedAt) < askAgain) {
+		return nil
+	}
+	p.asked, p.askedAt = o, p.screen.Now
+	return func(ctx context.Context, operator parts.Operator) func() {
+		list, err := operator.Children(ctx, o.Ref)
+		return func() {
+			if p.err = err; err == nil {
+				p.seen = list
+				p.layOut()
+			}
+		}
+	}
+}
+
+// layOut collects the rows. The cursor stays on its row.
+func (p *childrenPane) layOut() {
+	p.rows = p.rows[:0]
+	for i := range p.seen.Children {
+		c := &p.seen.Children[i]
+		p.rows = append(p.rows, childRow{child: c})
+		for k := len(c.Drift) - 1; k >= 0; k-- {
+			p.rows = append(p.rows, childRow{c, &c.Drift[k]})
+		}
+	}
+	if p.seen.Omitted > 0 {
+		p.rows = append(p.rows, childRow{})
+	}
+	if i := slices.IndexFunc(p.rows, p.selected.isSame); i >= 0 && p.selected.child != nil {
+		p.list.Cursor = i
+	}
+	p.move(0)
+}
+
+func (p *childrenPane) move(d int) {
+	p.list.Move(d, len(p.rows))
+	if len(p.rows) > 0 {
+		p.selected = p.rows[p.list.Cursor]
+	}
+}
+
+// click selects the row at a row of the screen.
+func (p *childrenPane) click(y int) {
+	if i := p.list.Offset + y - p.top - 1; y > p.top && i < len(p.rows) {
+		p.move(i - p.list.Cursor)
+	}
+}
+
+// worst returns the first child that needs the user, otherwise the first child that is not ready; nil if all are ready or unknown.
+func (p *childrenPane) worst() *inspect.Child {
+	if p.seen == nil {
+		return nil
+	}
+	var unready *inspect.Child
+	for i := range p.seen.Children {
+		c := &p.seen.Children[i]
+		switch {
+		case explain.ChildWord(c).Tone == explain.Err:
+			return c
+		case unready == nil && c.State != inspect.ChildReady && c.Result != inspect.ResultPruned:
+			unready = c
+		}
+	}
+	return unready
+}
+
+// draw draws the children of an object, beneath them the whole text of the selected row, and the last pass.
+func (p *childrenPane) draw(b *render.Block, o *inspect.Object, gone bool) {
+	if p.seen == nil {
+		p.drawNoAnswer(b, o, gone)
+		return
+	}
+	switch {
+	case gone:
+	case !p.screen.State.Live:
+		b.Prose(explain.Warn, "! the operator is not running; this is the last known state of the children", 2)
+	case p.err != nil:
+		b.Prose(explain.Warn, "! "+p.err.Error(), 2)
+	}
+	pass := drawPass(p.screen, b.W, b.Rest()/3, o)
+	h := b.Rest() - len(pass)
+	if len(p.rows) == 0 {
+		why := "The reconcile handler applies no children of this object."
+		if o.Pass == nil {
+			why = "The operator knows no children of this object."
+		}
+		top := p.screen.Block(b.W, h)
+		drawNothing(top, why)
+		b.Add(top.Fill()...)
+		b.Add(pass...)
+		return
+	}
+	detail := 0
+	if b.Rest() >= 14 {
+		detail = 3
+	}
+	p.top = b.Len()
+	top := p.screen.Block(b.W, h-detail)
+	p.table(o).Draw(top, &p.list)
+	b.Add(top.Fill()...)
+	if detail > 0 {
+		beneath := p.screen.Block(b.W, detail)
+		p.drawSelected(beneath)
+		b.Add(beneath.Fill()...)
+	}
+	b.Add(pass...)
+}
+
+// drawNoAnswer draws the reason why no children are known.
+func (p *childrenPane) drawNoAnswer(b *render.Block, o *inspect.Object, gone bool) {
+	switch {
+	case !explain.KeepsChildren(o):
+		drawNothing(b, "No reconcile handler is called for this object, so that the operator keeps no children of it.")
+	case gone:
+		drawNothing(b, "the children of the object were not read before it was deleted")
+	case isUnsupported(p.err):
+		drawNothing(b, "The operator is built with an older release of Kopf, which does not report the children of objects.")
+	case p.err != nil:
+		b.Blank()
+		b.Prose(explain.Warn, "! "+p.err.Error(), 3)
+	case !p.screen.State.Live:
+		drawNothing(b, "the operator is not running")
+	default:
+		drawNothing(b, "asking the operator for the children")
+	}
+}
+
+func isUnsupported(err error) bool {
+	_, ok := errors.AsType[*inspect.UnsupportedError](err)
+	return ok
+}
+
+// drawSelected draws the whole text of the selected row.
+func (p *childrenPane) drawSelected(b *render.Block) {
+	r := p.selected
+	if r.child == nil {
+		b.Rule("", "")
+		b.Prose(explain.Dim, "Children that are not ready are listed before the others.", 1)
+		return
+	}
+	b.Rule(explain.KindName(&r.child.KindRef), r.child.Resource)
+	switch {
+	case r.drift != nil:
+		b.Prose(explain.DriftWord(r.drift).Tone, p.driftText(r.drift), b.Rest())
+	case explain.ChildReason(r.child) != "":
+		b.Prose(detailTone(r.child), explain.ChildReason(r.child), b.Rest())
+	case len(r.child.Drift) > 0:
+		b.Prose(explain.Dim, "Others have changed "+explain.Count(len(r.child.Drift), "field")+" that the reconcile handler applies.", 2)
+	case r.child.State == inspect.ChildReady:
+		b.Prose(explain.Dim, "The child is as the reconcile handler described it.", 1)
+	}
+}
+
+func (p *childrenPane) driftText(d *inspect.FieldDrift) string {
+	return explain.DriftWord(d).Text + ": " + explain.ChildDrift(d) + ", " + explain.Since(p.screen.Since(d.At))
+}

@@ -1,0 +1,91 @@
+package object
+
+import (
+	"github.com/kopf-dev/kopf/explain"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// The columns of the table.
+const (
+	childStateColumn = iota
+	childNameColumn
+	childSinceColumn
+	childResultColumn
+	childDetailColumn
+)
+
+func (p *childrenPane) table(o *inspect.Object) *render.Table {
+	name := 0
+	for _, r := range p.rows {
+		if r.child != nil {
+			name = max(name, render.Width(childName(r.child, o)))
+		}
+	}
+	return &render.Table{
+		Columns: []render.Column{
+			childStateColumn:  {Title: "STATE", Width: 13, State: true},
+			childNameColumn:   {Title: "CHILD", Width: 12, Fit: name, Cut: render.CutMiddle},
+			childSinceColumn:  {Title: "SINCE", Width: 5, Right: true, Drop: 2},
+			childResultColumn: {Title: "LAST PASS", Width: 9, Drop: 3},
+			childDetailColumn: {Title: "BECAUSE", Width: 16, Grow: 1, Drop: 1},
+		},
+		Rows: len(p.rows),
+		Cell: func(row, column int) render.Cell { return p.cell(p.rows[row].child, o, column) },
+		Note: func(row int) (render.Cell, bool) {
+			switch r := p.rows[row]; {
+			case r.child == nil:
+				return render.Cell{Tone: explain.Dim, Text: "… " + explain.Thousands(p.seen.Omitted) + " more"}, true
+			case r.drift != nil:
+				w := explain.DriftWord(r.drift)
+				return render.Cell{Tone: w.Tone, Text: "└ " + w.Glyph + " " + p.driftText(r.drift)}, true
+			}
+			return render.Cell{}, false
+		},
+	}
+}
+
+// childName returns the kind and the name of a child, with the namespace if it is another one than the object's.
+func childName(c *inspect.Child, o *inspect.Object) string {
+	if c.Namespace == o.Namespace {
+		return explain.KindName(&c.KindRef)
+	}
+	return c.Kind + " " + explain.QualifiedName(c.Ref)
+}
+
+func (p *childrenPane) cell(c *inspect.Child, o *inspect.Object, column int) render.Cell {
+	switch column {
+	case childStateColumn:
+		w := explain.ChildWord(c)
+		return render.Cell{Tone: w.Tone, Text: w.String()}
+	case childNameColumn:
+		return render.Cell{Text: childName(c, o)}
+	case childSinceColumn:
+		if c.Since.IsZero() {
+			return render.Cell{}
+		}
+		return render.Cell{Tone: explain.Dim, Text: explain.Ago(p.screen.Since(c.Since))}
+	case childResultColumn:
+		if string(c.Result) == explain.ChildWord(c).Text {
+			return render.Cell{} // the state says the same
+		}
+		return render.Cell{Tone: resultTones[c.Result], Text: string(c.Result)}
+	}
+	return render.Cell{Tone: detailTone(c), Text: explain.ChildReason(c)}
+}
+
+var resultTones = map[inspect.ChildResult]explain.Tone{
+	inspect.ResultReverted: explain.Warn, inspect.ResultRefused: explain.Err, inspect.ResultAwaited: explain.Intended,
+	inspect.ResultYielded: explain.Dim, inspect.ResultUnchanged: explain.Dim,
+}
+
+// detailTone returns the tone of the detail of a child: its problem, or a secondary fact.
+func detailTone(c *inspect.Child) explain.Tone {
+	if w := explain.ChildWord(c); w.Tone == explain.Err || w.Tone == explain.Warn {
+		return w.Tone
+	}
+	if c.Error != "" {
+		return explain.Warn
+	}
+	return explain.Dim
+}
