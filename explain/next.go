@@ -15,6 +15,8 @@ type NextStep struct {
 	Held string        // reason why it does not happen, from [State.Held]; only of NextHeld
 
 	Waits bool // the handler waits for something; only of NextRetry
+
+	UpTo time.Duration // delay up to which the delays grow; 0 if they do not grow; only of NextRetry
 }
 
 // NextKind is the kind of the next step.
@@ -47,7 +49,11 @@ func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 	case retrying && h.Kind == inspect.KindReconcile && h.Next.IsZero():
 		return NextStep{Kind: NextWake, Waits: Waits(h)}
 	case retrying:
-		return NextStep{Kind: NextRetry, In: h.Next.Sub(now), Waits: Waits(h)}
+		step := NextStep{Kind: NextRetry, In: h.Next.Sub(now), Waits: Waits(h)}
+		if !step.Waits { // a temporary error names its delay
+			step.UpTo = time.Duration(h.MaxDelay)
+		}
+		return step
 	}
 	return NextStep{Kind: NextCall, In: h.Next.Sub(now)}
 }
@@ -88,8 +94,15 @@ func (n NextStep) Tone() Tone {
 	return Dim
 }
 
-// Note formats the step for a line about the handler: "in 12s", "held: paused", "next in
-// 5s".
+// grows formats the limit of growing delays: " (growing up to 10m)". It is empty if the delays do not grow.
+func (n NextStep) grows() string {
+	if n.UpTo == 0 {
+		return ""
+	}
+	return " (growing up to " + Ago(n.UpTo) + ")"
+}
+
+// Note formats the step for a line about the handler: "in 12s", "in 97s (growing up to 10m)", "held: paused", "next in 5s".
 func (n NextStep) Note() string {
 	switch n.Kind {
 	case NextHeld:
@@ -101,7 +114,7 @@ func (n NextStep) Note() string {
 	case NextCall:
 		return "next " + n.Time()
 	}
-	return n.Time()
+	return n.Time() + n.grows()
 }
 
 // Clause formats the step as the end of a sentence: "retrying in 12s", "looking again in 12s", "the retry is held
@@ -118,7 +131,7 @@ func (n NextStep) Clause() string {
 	if n.Waits {
 		return strings.TrimSpace("looking again " + n.Time())
 	}
-	return strings.TrimSpace("retrying " + n.Time())
+	return strings.TrimSpace("retrying " + n.Time() + n.grows())
 }
 
 // Sentence formats the step as a sentence: "Retrying in 12s."

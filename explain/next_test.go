@@ -18,6 +18,7 @@ func TestNext_IsSaidAlikeInEveryPlace(t *testing.T) {
 		"retried":           {inspect.HandlerState{State: inspect.PhaseRetrying, Next: later}, "", "in 6s", "in 6s", "Retrying in 6s."},
 		"retried, due":      {inspect.HandlerState{State: inspect.PhaseRetrying, Next: now}, "", "now", "now", "Retrying now."},
 		"retried, held":     {inspect.HandlerState{State: inspect.PhaseRetrying, Next: later}, "paused", "held", "held: paused", "The retry is held (paused)."},
+		"growing":           {inspect.HandlerState{State: inspect.PhaseRetrying, Next: later, MaxDelay: inspect.Duration(10 * time.Minute)}, "", "in 6s", "in 6s (growing up to 10m)", "Retrying in 6s (growing up to 10m)."},
 		"index":             {inspect.HandlerState{Kind: "index", State: inspect.PhaseRetrying, Next: later}, "", "in 6s", "in 6s", "Retrying in 6s."},
 		"index, no backoff": {inspect.HandlerState{Kind: "index", State: inspect.PhaseRetrying}, "", "", "with the next version", "Retrying with the next version."},
 		"waiting pass": {inspect.HandlerState{Kind: "reconcile", State: inspect.PhaseRetrying, Error: &inspect.HandlerError{Kind: inspect.ErrorTemporary}}, "", "",

@@ -331,6 +331,9 @@ type HandlerState struct {
 	Runs    int `json:"runs,omitempty"`    // number of calls of a daemon or timer that ended, in this process
 	Limit   int `json:"limit,omitempty"`   // maximum number of attempts; 0 means no limit
 
+	// MaxDelay is the delay up to which the delays between attempts grow; 0 if they do not grow.
+	MaxDelay Duration `json:"maxDelay,omitempty"`
+
 	Next  time.Time     `json:"next,omitzero"`   // time of the next attempt
 	Took  Duration      `json:"took,omitempty"`  // duration of the last attempt
 	Error *HandlerError `json:"error,omitempty"` // error of the last attempt

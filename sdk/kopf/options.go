@@ -127,11 +127,38 @@ func Attempts(n int) RetryOption {
 	})
 }
 
-// RetryDelay sets the delay before a retry after an error without a delay. The delay does not grow with the attempts; 0
-// retries at once. Defaults to [ExecutionSettings].DefaultRetryDelay, 60s. In all options, a negative duration is a
+// RetryDelay sets the delay before a retry after an error without a delay. The delay does not grow with the attempts, see
+// [GrowingRetryDelay] for one that does; 0 retries at once. Defaults to [ExecutionSettings].DefaultRetryDelay, 60s. In all options, a negative duration is a
 // registration error, and so is a duration between 0 and a millisecond, because its unit is missing.
 func RetryDelay(d time.Duration) RetryOption {
-	return once("RetryDelay", func(c *config) { c.Backoff = c.duration("RetryDelay", d) })
+	return once("RetryDelay", func(c *config) {
+		c.Backoff = c.duration("RetryDelay", d)
+		c.checkRetryDelays()
+	})
+}
+
+// GrowingRetryDelay doubles the delay before each retry after an error without a delay, from first up to most. Each delay is
+// up to a fifth shorter or longer, so that objects that fail together are not retried together. The number of attempts is
+// stored on the object, so the delay continues to grow after a restart; it starts again with the next change of the object,
+// and with the next tick of a timer. Errors with a delay, such as of [Temporaryf], have that delay. A first delay of 0, a most
+// below first, and a [RetryDelay] of the same handler are registration errors.
+func GrowingRetryDelay(first, most time.Duration) RetryOption {
+	return once("GrowingRetryDelay", func(c *config) {
+		c.Backoff, c.MaxBackoff = c.duration("GrowingRetryDelay", first), c.duration("GrowingRetryDelay", most)
+		switch {
+		case first == 0:
+			c.fail("GrowingRetryDelay(0, %s) would retry at once for ever; set a first delay", most)
+		case most < first:
+			c.fail("GrowingRetryDelay(%s, %s): want the first delay before the longest one", first, most)
+		}
+		c.checkRetryDelays()
+	})
+}
+
+func (c *config) checkRetryDelays() {
+	if c.given["RetryDelay"] && c.given["GrowingRetryDelay"] {
+		c.fail("RetryDelay and GrowingRetryDelay are both given; keep one")
+	}
 }
 
 // AttemptTimeout limits the time of each call of the handler: it cancels the context of the call, with

@@ -155,12 +155,30 @@ func lineOf(t *testing.T, mistake string) (line int) {
 func TestRegistry_MistakesAreDescribed(t *testing.T) {
 	for want, register := range map[string]func(r *kopf.Registry){
 		"RetryDelay(10) is 10ns: did you mean 10*time.Second?": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.RetryDelay(10)) },
-		"TotalTimeout(999999) is 999.999µs: did you mean":      func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.TotalTimeout(999999)) },
-		"TotalTimeout(-1s): want a duration":                   func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.TotalTimeout(-time.Second)) },
-		"AttemptTimeout(0) would cancel each call":             func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.AttemptTimeout(0)) },
-		"Attempts(0): want at least 1":                         func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Attempts(0)) },
-		"ID is empty":                                          func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
-		`label "a": want a string, Present, Absent`:            func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
+		"GrowingRetryDelay(10) is 10ns: did you mean": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.GrowingRetryDelay(10, time.Minute))
+		},
+		"GrowingRetryDelay(0, 1m0s) would retry at once": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.GrowingRetryDelay(0, time.Minute))
+		},
+		"GrowingRetryDelay(1h0m0s, 1m0s): want the first delay": func(r *kopf.Registry) {
+			kopf.OnDelete(r, kex, func1, kopf.GrowingRetryDelay(time.Hour, time.Minute))
+		},
+		"GrowingRetryDelay(-1m0s): want a duration that is not negative": func(r *kopf.Registry) {
+			kopf.OnStartup(r, func(context.Context, *kopf.Activity) error { return nil }, kopf.ID("s"), kopf.GrowingRetryDelay(time.Second, -time.Minute))
+		},
+		"OnCreate: RetryDelay and GrowingRetryDelay are both given; keep one": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.RetryDelay(time.Second), kopf.GrowingRetryDelay(time.Second, time.Minute))
+		},
+		"OnUpdate: RetryDelay and GrowingRetryDelay are both given; keep one": func(r *kopf.Registry) {
+			kopf.OnUpdate(r, kex, func1, kopf.GrowingRetryDelay(time.Second, time.Minute), kopf.RetryDelay(time.Second))
+		},
+		"TotalTimeout(999999) is 999.999µs: did you mean": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.TotalTimeout(999999)) },
+		"TotalTimeout(-1s): want a duration":              func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.TotalTimeout(-time.Second)) },
+		"AttemptTimeout(0) would cancel each call":        func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.AttemptTimeout(0)) },
+		"Attempts(0): want at least 1":                    func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Attempts(0)) },
+		"ID is empty":                                     func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.ID("")) },
+		`label "a": want a string, Present, Absent`:       func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Labels{"a": 5}) },
 		`label "a" is a string, which does not decode into the int`: func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1, kopf.Labels{"a": kopf.Where(func(context.Context, int) bool { return true })})
 		},
@@ -295,15 +313,16 @@ func TestRegistry_OptionGivenTwiceIsMistake(t *testing.T) {
 	}
 	field := kopf.Field("spec.a")
 	for want, register := range map[string]func(*kopf.Registry){
-		"ID":           update(kopf.ID("a"), kopf.ID("b")),
-		"Param":        update(kopf.Param(1), kopf.Param(2)),
-		"Attempts":     update(kopf.Attempts(1), kopf.Attempts(2)),
-		"RetryDelay":   update(kopf.RetryDelay(time.Second), kopf.RetryDelay(time.Minute)),
-		"TotalTimeout": update(kopf.TotalTimeout(time.Second), kopf.TotalTimeout(time.Minute)),
-		"ErrorsMode":   update(kopf.ErrorsIgnored, kopf.ErrorsTemporary),
-		"Value":        update(field, kopf.Value(1), kopf.Value(2)),
-		"From":         update(field, kopf.From(1), kopf.From(2)),
-		"To":           update(field, kopf.To(1), kopf.To(2)),
+		"ID":                update(kopf.ID("a"), kopf.ID("b")),
+		"Param":             update(kopf.Param(1), kopf.Param(2)),
+		"Attempts":          update(kopf.Attempts(1), kopf.Attempts(2)),
+		"RetryDelay":        update(kopf.RetryDelay(time.Second), kopf.RetryDelay(time.Minute)),
+		"GrowingRetryDelay": update(kopf.GrowingRetryDelay(time.Second, time.Minute), kopf.GrowingRetryDelay(time.Second, time.Hour)),
+		"TotalTimeout":      update(kopf.TotalTimeout(time.Second), kopf.TotalTimeout(time.Minute)),
+		"ErrorsMode":        update(kopf.ErrorsIgnored, kopf.ErrorsTemporary),
+		"Value":             update(field, kopf.Value(1), kopf.Value(2)),
+		"From":              update(field, kopf.From(1), kopf.From(2)),
+		"To":                update(field, kopf.To(1), kopf.To(2)),
 		"Reasons": func(r *kopf.Registry) {
 			kopf.OnField(r, kex, "spec.a", onSize, kopf.Reasons(kopf.ReasonCreate), kopf.Reasons(kopf.ReasonUpdate))
 		},

@@ -19,7 +19,7 @@ type Temporary interface {
 	error
 
 	// KopfDelay returns the time until the next attempt. If it is not given, that is
-	// [DefaultBackoff]; if it is negative, the next attempt is not delayed.
+	// [DefaultBackoff], or the backoff of the handler for [AsRetried]; if it is negative, the next attempt is not delayed.
 	KopfDelay() (delay time.Duration, given bool)
 }
 
@@ -69,6 +69,9 @@ func AsPermanent(err error) error { return &permanentError{err} }
 // not given: see [Temporary].
 func AsTemporary(err error, delay time.Duration) error { return &temporaryError{err, delay} }
 
+// AsRetried marks an error as temporary, with the handler's backoff as the delay. Its text and its chain stay the same.
+func AsRetried(err error) error { return &retriedError{err} }
+
 type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error  { return e.error }
@@ -81,6 +84,11 @@ type temporaryError struct {
 
 func (e *temporaryError) Unwrap() error                    { return e.error }
 func (e *temporaryError) KopfDelay() (time.Duration, bool) { return e.delay, e.delay != 0 }
+
+type retriedError struct{ error }
+
+func (e *retriedError) Unwrap() error                    { return e.error }
+func (e *retriedError) KopfDelay() (time.Duration, bool) { return 0, false }
 
 // The limits of attempts, for [errors.Is].
 var (

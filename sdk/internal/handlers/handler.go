@@ -54,6 +54,8 @@ type Handler struct {
 	Retries   *int
 	Timeout   *time.Duration
 	Backoff   *time.Duration
+	// MaxBackoff makes the backoff grow with the attempts, up to about this delay. Nil means that it is constant.
+	MaxBackoff *time.Duration
 
 	AttemptTimeout *time.Duration
 
@@ -105,7 +107,7 @@ func (h *Handler) ShortSource() string {
 
 // Limits returns the rules of the handler's retries, with the defaults of its family.
 func (h *Handler) Limits() Limits {
-	limits := Limits{Errors: h.Errors, Retries: h.Retries, Timeout: h.Timeout, Backoff: h.Backoff}
+	limits := Limits{Errors: h.Errors, Retries: h.Retries, Timeout: h.Timeout, Backoff: h.Backoff, MaxBackoff: h.MaxBackoff}
 	if !h.ErrorsSet {
 		limits.Errors = h.Family.defaultErrors()
 	}

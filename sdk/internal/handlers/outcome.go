@@ -50,6 +50,11 @@ type Limits struct {
 	Retries *int           // maximum number of attempts, including the first; nil means no limit
 	Timeout *time.Duration // maximum time since the first attempt, including delays; nil means no limit
 	Backoff *time.Duration // delay after arbitrary errors; nil means [DefaultBackoff]
+
+	// MaxBackoff makes the backoff grow: see [Limits.backoff]. Nil means that it is constant.
+	MaxBackoff *time.Duration
+	// Seed identifies the handler and its object for the jitter of a growing backoff.
+	Seed string
 }
 
 // LogLine is the log line of an outcome.
@@ -123,6 +128,8 @@ func ErrorText(err error) string {
 	case *permanentError:
 		err = e.error
 	case *temporaryError:
+		err = e.error
+	case *retriedError:
 		err = e.error
 	case *denial:
 		err = e.error

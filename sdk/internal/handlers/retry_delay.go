@@ -1,8 +1,11 @@
 package handlers
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 )
 
@@ -12,6 +15,9 @@ func retryAfterTemporary(e Temporary, err error, limits Limits, retries int, run
 	delay, given := e.KopfDelay()
 	if !given {
 		delay = DefaultBackoff
+		if _, backsOff := e.(*retriedError); backsOff { //nolint:errorlint // the error that classify found in the chain
+			delay = limits.backoff(retries)
+		}
 	}
 	switch timeout, exceeded := limits.ahead(retries, runtime, max(delay, 0)); {
 	case timeout:
@@ -38,10 +44,7 @@ func retryAfterArbitrary(err error, limits Limits, retries int, runtime time.Dur
 	case ErrorsPermanent:
 		return Outcome{Final: true, Err: err}, LogLine{slog.LevelError, failed + "stop now: " + ErrorText(err)}
 	}
-	backoff := DefaultBackoff
-	if limits.Backoff != nil {
-		backoff = *limits.Backoff
-	}
+	backoff := limits.backoff(retries)
 	switch timeout, exceeded := limits.ahead(retries, runtime, backoff); {
 	case timeout:
 		return exhausted(ErrTimeout, err, fmt.Sprintf("%sstop now (it would time out in %s seconds on the next attempt): %s",
@@ -50,6 +53,34 @@ func retryAfterArbitrary(err error, limits Limits, retries int, runtime time.Dur
 		return exhausted(ErrAttempts, err, fmt.Sprintf("%sstop now (it would exceed %d retries on the next attempt): %s",
 			failed, *limits.Retries, ErrorText(err)))
 	}
+	grows := ""
+	if limits.MaxBackoff != nil {
+		grows = " (growing up to " + seconds(*limits.MaxBackoff) + ")"
+	}
 	return Outcome{Err: err, Delay: &backoff},
-		LogLine{slog.LevelError, failed + "try again in " + seconds(backoff) + " seconds: " + ErrorText(err)}
+		LogLine{slog.LevelError, failed + "try again in " + seconds(backoff) + " seconds" + grows + ": " + ErrorText(err)}
+}
+
+// backoff returns the delay after an arbitrary error. The retries are the number of earlier attempts. A growing backoff doubles
+// with each of them up to the maximum, and is then made up to a fifth shorter or longer, so that objects that fail together
+// are not retried together. This jitter only depends on the seed and on the number of attempts, because a restarted operator
+// must decide as the previous one.
+func (l Limits) backoff(retries int) time.Duration {
+	delay := DefaultBackoff
+	if l.Backoff != nil {
+		delay = *l.Backoff
+	}
+	if l.MaxBackoff == nil {
+		return delay
+	}
+	for range retries {
+		if delay >= *l.MaxBackoff {
+			break
+		}
+		delay *= 2
+	}
+	delay = min(delay, *l.MaxBackoff)
+	hash := sha256.Sum256([]byte(l.Seed + " " + strconv.Itoa(retries)))
+	part := float64(binary.BigEndian.Uint32(hash[:])) / (1 << 32)
+	return time.Duration(float64(delay) * (0.8 + 0.4*part)).Truncate(time.Millisecond)
 }

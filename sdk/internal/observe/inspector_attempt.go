@@ -78,7 +78,17 @@ func (o *shown) attemptStarted(e AttemptStarted) (known bool) {
 	s.State = runningPhase(e.Handler)
 	s.Attempt, s.Started, s.Next = e.Retries+1, e.Started, time.Time{}
 	s.Error, s.Took, s.Unrecorded = nil, 0, time.Time{}
+	showMaxDelay(s, e.Handler)
 	return true
+}
+
+// showMaxDelay shows how long the delays of a handler grow. Sub-handlers and indexing functions have no decision before their
+// first attempt.
+func showMaxDelay(s *inspect.HandlerState, h *handlers.Handler) {
+	s.MaxDelay = 0
+	if h.MaxBackoff != nil {
+		s.MaxDelay = inspect.Duration(*h.MaxBackoff)
+	}
 }
 
 func (o *shown) attemptEnded(e AttemptEnded) (known bool) {

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -31,6 +32,16 @@ func TestInspectedObject_SubHandlersFollowTheirParent(t *testing.T) {
 	}
 	if h := in.only(t).Handlers[1]; h.Kind != "sub" || h.Parent != "a" || h.State != inspect.PhaseNext {
 		t.Errorf("%+v", h)
+	}
+}
+
+func TestInspectedHandler_ShowsGrowingDelays(t *testing.T) {
+	h := &handlers.Handler{ID: "a", Family: handlers.Create, MaxBackoff: new(10 * time.Minute)}
+	in := newInspected(h)
+	subject, cause := podSubject("x", "1"), &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}
+	in.handle(subject, cause, map[string]handlers.Outcome{"a": {Err: errors.New("boom"), Delay: new(time.Minute)}})
+	if got := in.only(t).Handlers[0]; got.MaxDelay != inspect.Duration(10*time.Minute) || got.State != inspect.PhaseRetrying {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -235,6 +235,7 @@ func showDecision(s *inspect.HandlerState, d handlers.Decision, secrets *redact.
 	if d.Handler.Retries != nil {
 		s.Limit = *d.Handler.Retries
 	}
+	showMaxDelay(s, d.Handler)
 	if !d.Selected {
 		s.Why, s.State = showMismatch(secrets.Mismatch(d.Why)), inspect.PhaseFiltered
 		if d.Why.Kind == handlers.MismatchReason {

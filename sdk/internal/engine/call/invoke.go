@@ -77,6 +77,12 @@ func (i *Invoker) Try(ctx context.Context, a *Attempt) (handlers.Outcome, bool) 
 func (a *Attempt) limits() handlers.Limits {
 	limits := a.Call.Handler.Limits()
 	limits.Backoff = cmp.Or(limits.Backoff, &a.Backoff)
+	if limits.MaxBackoff != nil {
+		limits.Seed = a.Call.Handler.ID
+		if cause := a.Call.Cause; cause != nil { // an activity has none
+			limits.Seed = cause.Object.UID + " " + limits.Seed
+		}
+	}
 	return limits
 }
 

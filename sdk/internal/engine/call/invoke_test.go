@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -47,6 +48,21 @@ func TestInvoker_PanicBecomesError(t *testing.T) {
 	}
 	if len(ended.all) != 1 || !errors.As(ended.all[0].Err, &panicked) {
 		t.Errorf("told: %+v", ended.all)
+	}
+}
+
+func TestInvoker_GrowingBackoffDependsOnTheObject(t *testing.T) {
+	delay := func(uid string, retries int) time.Duration {
+		i, _ := newTestInvoker(0)
+		a := newTestAttempt(handlers.Create, func(context.Context) (any, error) { return nil, errors.New("boom") })
+		a.Call.Handler.Backoff, a.Call.Handler.MaxBackoff = new(time.Minute), new(time.Hour)
+		a.Call.Cause, a.Retries, a.Started = &handlers.Cause{Object: &object.Object{UID: uid}}, retries, time.Now()
+		out, _ := i.Try(t.Context(), a)
+		return *out.Delay
+	}
+	first, again, second, other := delay("a", 0), delay("a", 0), delay("a", 1), delay("b", 0)
+	if first != again || first == other || second < 96*time.Second {
+		t.Errorf("a: %s, %s, then %s; b: %s", first, again, second, other)
 	}
 }
 

@@ -248,15 +248,7 @@ func (p *Pass) failed(verb string, d *desired, err error) error {
 	case kube.Rejected, kube.Invalid:
 		return handlers.AsPermanent(wrapped)
 	}
-	h := p.family.handler
-	if h == nil {
-		return handlers.AsTemporary(wrapped, 0)
-	}
-	backoff := p.family.reconciler.deps.Settings.DefaultBackoff
-	if h.Backoff != nil {
-		backoff = *h.Backoff
-	}
-	return handlers.AsTemporary(wrapped, max(backoff, time.Millisecond))
+	return handlers.AsRetried(wrapped)
 }
 
 // clearEntries clears managedFields, because the API server does not know the version of an entry any longer: it then applies
