@@ -154,6 +154,9 @@ func (i *Invoker) callInSlot(ctx context.Context, call *handlers.Call, s *Slot, 
 		return nil, err
 	}
 	defer i.release(s)
+	if fence.MayBegin(ctx) != nil { // the right to act can end while the attempt waits for its slot
+		return nil, core.ErrStopping
+	}
 	return callWithTimeout(ctx, call, limits, grace)
 }
 

@@ -188,3 +188,21 @@ func TestInvoker_NoFamilyBeginsPastFence(t *testing.T) {
 		}
 	}
 }
+
+func TestInvoker_FenceIsAskedAfterTheWaitForASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := NewInvoker(time.Now, &observe.Sink{}, 1)
+		var guard fence.Guard
+		busy := newTestAttempt(handlers.Create, func(context.Context) (any, error) { time.Sleep(time.Second); return nil, nil })
+		busy.Slot = &Slot{}
+		go i.Try(t.Context(), busy)
+		synctest.Wait()
+		called := false
+		waiting := newTestAttempt(handlers.Create, func(context.Context) (any, error) { called = true; return nil, nil })
+		waiting.Slot = &Slot{}
+		time.AfterFunc(time.Millisecond, guard.Drop)
+		if _, counts := i.Try(fence.With(t.Context(), &guard), waiting); counts || called {
+			t.Errorf("after the lapse: called %t, counts %t", called, counts)
+		}
+	})
+}
