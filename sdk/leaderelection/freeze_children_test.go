@@ -3,8 +3,10 @@ package leaderelection_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,9 +17,12 @@ import (
 )
 
 // keeper is the operator of a process. It keeps two children of a ServiceAccount, with the number of the parent's latest change.
+// Between the children, the replica that the annotation "freeze" names waits for the end of its freeze.
 func keeper(o *kopf.Operator, args []string) {
 	kind, identity := args[0], args[1]
 	leaderelection.Register(o.Registry)
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
 	kopf.OnReconcile(o.Registry, kopf.Resource("v1", "serviceaccounts"), func(ctx context.Context, p *kopf.Pass[kopf.Object]) error {
 		for _, name := range []string{"x-a", "x-b"} {
 			child := &unstructured.Unstructured{Object: map[string]any{
@@ -27,8 +32,10 @@ func keeper(o *kopf.Operator, args []string) {
 			if err := p.Apply(ctx, child); err != nil {
 				return err
 			}
-			o.Logger.Debug(called)
-			time.Sleep(300 * time.Millisecond) // the time that the handler takes, whatever its context says
+			if name == "x-a" && kopf.GetOr(p.Object, "metadata.annotations.freeze", "") == identity {
+				o.Logger.Debug(called)
+				<-continued // whatever the context says
+			}
 		}
 		return nil
 	}, kopf.Own{Resource: configMaps}, kopf.Labels{"mine": "yes"})
@@ -53,7 +60,7 @@ func TestFreeze_FrozenInMidPassWritesNothingOnceAnotherActs(t *testing.T) {
 			identities := []string{"a", "b"}
 			for acting, other, i := a, b, 0; i < n; acting, other, i = other, acting, i+1 {
 				mark := acting.LogMark()
-				parent.Annotate("n", fmt.Sprint(i))
+				parent.Patch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"n": fmt.Sprint(i), "freeze": identities[i%2]}}})
 				acting.WaitLogSince(mark, called)
 				acting.Freeze()
 				var before []any

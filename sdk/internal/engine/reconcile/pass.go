@@ -62,7 +62,7 @@ func (r *Reconciler) Begin(ctx context.Context, b *core.Beginning) core.Pass {
 // begin returns the pass that is due for an object; nil if none is.
 func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	f := r.family(b.Key.Resource)
-	if f == nil {
+	if f == nil || fence.MayBegin(ctx) != nil { // a version from before a pause must not arrive after its begin
 		return nil
 	}
 	f.arrive(b)
@@ -94,7 +94,7 @@ func (f *family) arrive(b *core.Beginning) {
 	defer f.mu.Unlock()
 	p := f.parentOf(b.Object.UID)
 	known, follows := p.object != nil, f.follow(b.Object)
-	p.object = b.Object.Detached()
+	p.object, p.outdated = b.Object.Detached(), false
 	switch {
 	case !known && b.Listed:
 		p.wakes.Add(reasons.Wake{Kind: inspect.WakeStart})

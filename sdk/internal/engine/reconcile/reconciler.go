@@ -106,6 +106,7 @@ func (c *child) name() childName { return childName{c.Namespace(), c.Name} }
 // parent is an object with a reconcile handler. Its children can be known before the object itself.
 type parent struct {
 	object   *object.Object // newest known version; nil before the first cycle
+	outdated bool           // other operators may have changed the object since, because this one was paused
 	children map[*child]struct{}
 
 	essence uint64
@@ -208,13 +209,16 @@ func (r *Reconciler) Forget(key queue.Key) {
 // wake adds a reason for a pass, and requeues the parent unless a pass is running. The lock must be held.
 func (f *family) wake(p *parent, w reasons.Wake) {
 	p.wakes.Add(w)
-	if p.object != nil && p.pass == nil {
+	if p.pass == nil {
 		f.requeue(p)
 	}
 }
 
-// requeue makes the queue process the parent.
+// requeue makes the queue process the parent, unless its newest version has yet to arrive. The lock must be held.
 func (f *family) requeue(p *parent) {
+	if p.object == nil || p.outdated {
+		return
+	}
 	f.reconciler.deps.Queue.Again(f.resource.Key(), requeued(p.object))
 }
 

@@ -3,7 +3,9 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
@@ -127,12 +129,20 @@ func scopesOf(parents, objects *resources.Resource, elsewhere bool, namespaces [
 	return namespaces
 }
 
-// Stop ends all streams, and keeps the known children.
+// Stop ends all streams, and keeps the known children. No parent has another pass before its newest version arrives.
 func (r *Reconciler) Stop() {
 	r.mu.Lock()
 	ended := r.takeStreams(func(streamKey, *stream) bool { return true })
+	families := slices.Collect(maps.Values(r.families))
 	r.mu.Unlock()
 	wait(ended)
+	for _, f := range families {
+		f.mu.Lock()
+		for _, p := range f.parents {
+			p.outdated = true
+		}
+		f.mu.Unlock()
+	}
 }
 
 // takeStreams cancels and removes the matching streams. The lock must be held; the streams may be waiting for it.
@@ -286,7 +296,7 @@ func (f *family) requeueWaiting() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.parents {
-		if p.object != nil && p.pass == nil && len(p.wakes) > 0 {
+		if p.pass == nil && len(p.wakes) > 0 {
 			f.requeue(p)
 		}
 	}

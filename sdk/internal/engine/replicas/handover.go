@@ -41,23 +41,28 @@ func (h *Handover) stopShards(gone shards.Set, urgent bool) {
 	matches := func(key queue.Key, namespace string) bool {
 		return !whole[key.Resource] && gone.Has(d.Shards.OfKey(key, namespace))
 	}
-	stopping := h.forget(matches)
+	keys, stopping := h.forget(matches)
 	grace := d.Settings.ExitTimeout
 	if urgent {
 		grace = 0
 	}
 	d.Running.Stop(matches, grace, d.Logger)
-	for _, stopped := range append(stopping, h.forget(matches)...) { // cycles that have just ended may have created memories again
+	again, stoppingAgain := h.forget(matches) // cycles that have just ended may have created memories again
+	for _, key := range append(keys, again...) {
+		h.Streams.OnForget(key) // now, because the cycles have used their passes and conditions
+	}
+	for _, stopped := range append(stopping, stoppingAgain...) {
 		<-stopped
 	}
 }
 
 // forget drops the memories of objects, and asks their daemons and timers to stop. The channels close when they have.
-func (h *Handover) forget(matches func(key queue.Key, namespace string) bool) (stopping []<-chan struct{}) {
+func (h *Handover) forget(matches func(key queue.Key, namespace string) bool) (keys []queue.Key, stopping []<-chan struct{}) {
 	gone := h.Memories.ForgetAll(func(key queue.Key, m *memory.Memory) bool { return matches(key, m.Namespace) })
 	h.Deps.Queue.DropObjects(matches)
 	ids := map[string][]string{}
 	for key, m := range gone {
+		keys = append(keys, key)
 		ids[key.Resource] = append(ids[key.Resource], key.Object)
 		observe.Emit(h.Deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 		if stopped := h.Detached.Stop(key, m, daemons.OperatorPausing); stopped != nil {
@@ -65,5 +70,5 @@ func (h *Handover) forget(matches func(key queue.Key, namespace string) bool) (s
 		}
 	}
 	h.Streams.RemoveFromIndices(ids)
-	return stopping
+	return keys, stopping
 }
