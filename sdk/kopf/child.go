@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
 )
 
-// Child is the state of a child in the last version that the operator has received. In a [WakeWatched] reason, it is the identity
-// of the watched object, without a state.
+// Child describes the newest version of a child that the operator has received. In a [WakeWatched] reason, it identifies the
+// watched object, and its State is empty.
 type Child struct {
 	Resource        ResourceInfo
 	Namespace, Name string
@@ -19,7 +19,7 @@ type Child struct {
 
 	State    ChildState
 	Message  string  // the reason for the state, such as "1 of 3 replicas are ready"
-	Observed *Object // the fields of [Own].Observe; empty if Observe names none
+	Observed *Object // values of [Own].Observe at their paths; empty if Observe names no fields
 }
 
 // String returns the kind, the name and the state: "Deployment shop: progressing".
@@ -38,7 +38,7 @@ const (
 	ChildUnknown     ChildState = "unknown" // its controller has written no status yet
 	ChildProgressing ChildState = "progressing"
 	ChildReady       ChildState = "ready"
-	ChildFailed      ChildState = "failed" // it does not get ready without a change
+	ChildFailed      ChildState = "failed" // it does not become ready without a change
 	ChildTerminating ChildState = "terminating"
 )
 
@@ -48,7 +48,7 @@ func childOf(c *reasons.Child) *Child {
 	}
 	observed, err := c.Observed()
 	if err != nil {
-		observed = nil // unreachable: the operator has encoded it itself
+		observed = nil // unreachable, because the operator itself encoded the fields
 	}
 	return &Child{
 		Resource: infoOf(*c.Resource), Namespace: c.Namespace(), Name: c.Name, UID: types.UID(c.UID), ResourceVersion: c.ResourceVersion,
@@ -59,9 +59,9 @@ func childOf(c *reasons.Child) *Child {
 // Wake is a reason for a [Pass].
 type Wake struct {
 	Kind    WakeKind
-	Type    watch.EventType // type of the event; empty without an object
+	Type    watch.EventType // type of the child's or the watched object's event; empty for other reasons
 	Child   *Child          // child or watched object that has changed; nil for other reasons
-	Changes Diff            // changes of the child's state and its observed fields, such as status.readyReplicas
+	Changes Diff            // changed fields of the child that decide about its state or that [Own].Observe lists
 }
 
 // String returns the reason in one line: "child Deployment shop: progressing [~status.readyReplicas=0→1]",
@@ -86,11 +86,11 @@ type WakeKind string
 // The values of [Wake].Kind.
 const (
 	WakeObject  WakeKind = "object"  // the object is new, or its essence has changed
-	WakeStart   WakeKind = "start"   // the operator has started, or continues the writes after its start
+	WakeStart   WakeKind = "start"   // the operator has started, or sends a write that was delayed after its start
 	WakeChild   WakeKind = "child"   // a child was created, changed or deleted by others
 	WakeVerify  WakeKind = "verify"  // another client has changed a child, apparently in no applied field
 	WakeWatched WakeKind = "watched" // an object of [RefersTo] or [Watches] was created, changed or deleted
-	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck], [Own].ReadyWithin or a wait is over, or the cluster now serves a declared kind
+	WakeRecheck WakeKind = "recheck" // the time of [Pass.Recheck], of [Own].ReadyWithin or of a wait is over, or the cluster now serves a declared kind
 	WakeRetry   WakeKind = "retry"   // the last pass has failed
-	WakeRequest WakeKind = "request" // a person has asked for it, in the workbench or with "kopf retry"
+	WakeRequest WakeKind = "request" // a person has requested the pass, in the workbench or with "kopf retry"
 )

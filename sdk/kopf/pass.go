@@ -14,34 +14,35 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// Pass is the request of [OnReconcile]: one call of the handler. A pass ends in one of three ways. If the handler returns nil,
-// the pass is complete: the operator prunes the children that the pass has not applied, if the pass has called [Pass.Apply].
-// After the error of [Waitf], the operator calls the handler again when a child changes. After any other error, it retries the
-// handler, as other handlers.
+// Pass is the request of [OnReconcile], and stands for one call of the handler. A pass ends in one of three ways. If the handler
+// returns nil, the pass is complete: if it has called [Pass.Apply], the operator prunes the children that it has not applied.
+// After an error of [Waitf], the operator calls the handler again when a child changes. After any other error, it retries the
+// handler like other handlers.
 type Pass[T any] struct {
 	Request
 	Attempt
 
 	Object *T     // see [Change.Object]
-	Wakes  []Wake // reasons for the call, the oldest first; at most 16, and at most one of each kind for an object
+	Wakes  []Wake // reasons for the call, the oldest first; at most 16, and at most one of each kind and child
 
-	pass *reconcile.Pass // nil in a literal
+	pass *reconcile.Pass // nil in a Pass that a test constructs as a literal
 }
 
-// engine returns a pointer to the engine's pass. It is untyped, so that operators without [OnReconcile] link no type of the engine.
+// engine returns a pointer to p.pass. It is untyped, so that operators without [OnReconcile] link no type of the package reconcile.
 func (p *Pass[T]) engine() any { return &p.pass }
 
-var errNoPass = errors.New("neither an operator nor kopftest.Pass has made the pass, so that it cannot apply children")
+var errNoPass = errors.New("apply children: the pass was constructed as a literal; use kopftest.Pass in tests")
 
 // Apply makes the objects the children of the parent. It creates and updates them in this order, with server-side apply. For an
 // unchanged child, it sends nothing. The objects are pointers to API structs, or unstructured.
 //
-// Apply adds labels, an annotation and an owner reference; children with [Own].Keep and children elsewhere have no owner
-// reference. An object without a name or a namespace gets the parent's. Apply checks all objects before the first request: an
-// undeclared kind or a repeated name is a permanent error, and so is a namespace other than the parent's without
-// [Own].Elsewhere. If the API server refuses some children, Apply still sends the others, and joins the errors. A rejection as
-// invalid is a permanent error. A refused permission or a failed request is retried. The pass waits for a missing namespace or
-// resource definition. Apply never changes an existing object that was not made for this parent, unless [Own].Adopt is set.
+// Apply adds labels, an annotation and an owner reference. Children with [Own].Keep, and children outside of the parent's
+// namespace, have no owner reference. An object without a name or a namespace gets the parent's. Apply checks all objects before
+// the first request: an undeclared kind or a repeated name is a permanent error, and so is another namespace than the parent's
+// without [Own].Elsewhere. If the API server refuses some children, Apply still sends the others, and joins the errors. Such an
+// error is permanent if the API server rejects a child as invalid. It is retried after a refused permission or a failed request.
+// It makes the pass wait if a namespace or a resource definition is missing. Apply never changes an existing object that was not
+// made for this parent, unless [Own].Adopt is set.
 func (p *Pass[T]) Apply(ctx context.Context, objs ...metav1.Object) error {
 	if p.pass == nil {
 		return errNoPass
@@ -57,8 +58,8 @@ func untypedAll(objs []metav1.Object) []any {
 	return all
 }
 
-// Child returns the child with the kind and the name of an object, without a request. It is nil if the child does not exist, or
-// if its kind is not declared.
+// Child returns the known child with the kind and the name of an object, without a request. It returns nil if the child does not
+// exist, or if its kind is not declared.
 func (p *Pass[T]) Child(obj metav1.Object) *Child {
 	if p.pass == nil {
 		return nil
@@ -66,7 +67,8 @@ func (p *Pass[T]) Child(obj metav1.Object) *Child {
 	return childOf(p.pass.Child(obj))
 }
 
-// Children returns the known children of a resource, sorted by namespace and name. The resource is written as in [Own].
+// Children returns the known children of a resource, sorted by namespace and name, without a request. The resource must be written
+// as in [Own].
 func (p *Pass[T]) Children(resource Selector) iter.Seq[*Child] {
 	return func(yield func(*Child) bool) {
 		selector, err := resource.engine()
@@ -104,17 +106,17 @@ func nameOfChild(obj metav1.Object) string {
 }
 
 // Recheck makes the operator call the handler again after a time, whatever the handler returns. If a pass calls Recheck several
-// times, the shortest time counts. A recheck is no retry, and the operator writes nothing to the object for it.
+// times, the shortest time counts. A recheck counts as no attempt, and is not recorded on the object.
 func (p *Pass[T]) Recheck(after time.Duration) {
 	if p.pass != nil {
 		p.pass.Recheck(after)
 	}
 }
 
-// Waitf returns an error that makes an [OnReconcile] handler wait. The handler is called again when a child or the object
-// changes, or when the limit is over; 0 means no limit. Waiting is no failure: the operator counts no attempt, prunes
-// nothing, and stores no record of the wait. It still sends [Request].Patch. Waitf formats as [fmt.Errorf] does, including %w. In
-// other handlers, the error is an ordinary error.
+// Waitf returns an error that makes an [OnReconcile] handler wait. The operator calls the handler again when a child or the object
+// changes, or after the limit; 0 means no limit. Waiting is no failure: the operator counts no attempt, prunes nothing, and
+// stores no record of the wait. It still sends [Request].Patch. Waitf formats as [fmt.Errorf] does, including %w. In other
+// handlers, the error is an ordinary error.
 func Waitf(limit time.Duration, format string, args ...any) error {
 	return &waitError{fmt.Errorf(format, args...), limit}
 }

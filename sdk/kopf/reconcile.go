@@ -15,12 +15,12 @@ import (
 
 // OnReconcile registers the handler that keeps the children of an object in their desired state. Children are objects of the
 // kinds that [Own] declares. The operator calls the handler for the reasons that [WakeKind] lists, with the newest state of the
-// object; several reasons make one call. It does not call the handler for an object that is being deleted. The cluster's garbage
-// collection deletes the children of the object, except for children with [Own].Keep. The operator itself deletes
-// children with [Own].DeleteFirst, and children elsewhere.
+// object; one call can have several reasons. It does not call the handler for an object that is being deleted. Then the cluster's
+// garbage collection deletes the children, except for children with [Own].Keep. The operator itself deletes children with
+// [Own].DeleteFirst, and children outside of the object's namespace (see [Own].Elsewhere).
 //
 // Retries and waits of an OnReconcile handler do not delay the other handlers of the object. A resource has at most one
-// OnReconcile handler, with the id "reconcile", unless [ID] sets another. See [Children].
+// OnReconcile handler. Its id is "reconcile", unless [ID] sets another. See [Children].
 //
 // [Children]: https://github.com/kopf-dev/kopf/blob/main/docs/secondary-resources.md
 func OnReconcile[T any](r *Registry, resource Selector, fn func(context.Context, *Pass[T]) error, opts ...ReconcileOption) {
@@ -32,63 +32,65 @@ func OnReconcile[T any](r *Registry, resource Selector, fn func(context.Context,
 	add(r, handlers.Reconcile, resource, fn, callPass(fn), c)
 }
 
-// Own is an option of [OnReconcile] that declares a kind of children. The operator watches the children of this kind, and no
-// other objects of the kind. By default, it takes back the fields that others change, and deletes the children that a complete
+// Own is an option of [OnReconcile] that declares a kind of children. The operator watches only the children of this kind, by
+// their label. By default, it takes back applied fields that other clients change, and deletes the children that a complete
 // pass has not applied.
 type Own struct {
-	// Resource is the resource of the children, such as Resource("apps/v1", "deployments"). It selects one resource. Each
-	// resource can be declared once. Children are pruned in the reverse order of the declarations.
+	// Resource is the resource of the children, such as Resource("apps/v1", "deployments"). It must select a single resource, and
+	// each resource can be declared once. Children are pruned in the reverse order of the declarations.
 	Resource Selector
 
-	// Drift decides about applied fields that others have changed. Defaults to [RevertDrift]. A field that was
+	// Drift is the policy for applied fields that other clients have changed. Defaults to [RevertDrift]. A field that was
 	// changed through the scale subresource always stays with its new owner, so that autoscalers work.
 	Drift DriftPolicy
 
-	// Observe lists the fields of the children that the operator keeps in addition to their state. The handler reads these
-	// fields in [Child.Observed], and is called when one of the fields changes.
+	// Observe lists fields of the children, such as "status.readyReplicas". The operator keeps their values in
+	// [Child].Observed, and calls the handler when a value changes.
 	Observe []Path
 
-	// ReadyIf decides whether a child is ready, in place of the rules of kstatus: nil means ready, and the text of an error is
-	// the [Child].Message. An error of [Permanentf] makes the state [ChildFailed]. A child that is being deleted, or whose
-	// status.observedGeneration is old, is not ready in any case. The operator calls the function for each version of a child,
-	// not concurrently for the same kind; it must be fast, and must not call the methods of a [Pass]. With ReadyIf, the operator
-	// receives the whole children, also the contents of Secrets.
+	// ReadyIf decides whether a child is ready, in place of the rules of kstatus. Nil means ready. An error of [Permanentf] makes
+	// the state [ChildFailed], and any other error makes it [ChildProgressing]; the error's text becomes [Child].Message. A child
+	// that is being deleted, or whose status.observedGeneration is old, is never ready. The operator calls the function for each
+	// version of a child, perhaps concurrently. The function must be fast, and must not call methods of a [Pass]. With ReadyIf,
+	// the operator receives whole children, including the data of Secrets.
 	ReadyIf func(child *Object) error
 
-	// ReadyWithin is how long a child may be not ready before its state is [ChildFailed] and the handler is called. It counts
-	// from the child's creation, its last change by the operator, or the loss of its readiness. If the operator restarts, it
-	// counts from the newest change of the child's conditions or, without conditions, from the restart. Zero means no limit.
+	// ReadyWithin is how long a child may stay unready before its state becomes [ChildFailed] and the handler is called. The time
+	// starts with the child's creation, with its last change by the operator, or with the loss of its readiness. After a restart
+	// of the operator, it starts with the last change of a condition or the last apply, whichever is later. For a child without
+	// conditions, it then starts with the restart. Zero means no limit.
 	ReadyWithin time.Duration
 
-	// Once lists the fields of the children that are applied at the creation only, such as "data" of a Secret with a random
-	// password. Later, the operator neither changes nor restores the fields. An adopted object keeps its fields.
+	// Once lists fields that the operator applies only when it creates a child, such as "data" of a Secret with a random
+	// password. Later, the operator neither changes nor restores these fields. An adopted object keeps its own values.
 	// A path must not begin with apiVersion, kind, metadata, status or stringData.
 	Once []Path
 
-	// Adopt takes over an existing object with the name of a child if no controller owns the object. By default, [Pass.Apply]
-	// returns a permanent error for such an object.
+	// Adopt makes [Pass.Apply] take over an existing object with the name of a child if the object has no controller. By default,
+	// Apply returns a permanent error for such an object.
 	Adopt bool
 
-	// Keep makes children that outlive their parent and are never pruned. They have no owner reference.
+	// Keep makes the children outlive their parent: they have no owner reference, and are never pruned.
 	Keep bool
 
-	// Recreate deletes a child and creates it anew if the API server refuses to change a field, and would accept the same child as
-	// a new one. The value decides about the dependents of the deleted child: [metav1.DeletePropagationBackground] and
-	// [metav1.DeletePropagationForeground] delete them, and [metav1.DeletePropagationOrphan] leaves them to the new child, such as
-	// the pods of a StatefulSet. Empty by default: [Pass.Apply] then returns a permanent error.
+	// Recreate makes the operator delete a child and create it anew if the API server refuses a change of the child, and would
+	// accept the same child as a new object. The value decides about the dependents of the deleted child, such as the pods of a
+	// StatefulSet. [metav1.DeletePropagationBackground] and [metav1.DeletePropagationForeground] delete them.
+	// [metav1.DeletePropagationOrphan] leaves them to the new child. By default, Recreate is empty, and [Pass.Apply] returns a
+	// permanent error for the refused change.
 	Recreate metav1.DeletionPropagation
 
-	// DeleteFirst deletes the children of this kind before their parent, in the reverse order of the declarations, after all handlers of the
-	// deletion. The operator's finalizer keeps the parent until the last of them is deleted. By default, Kubernetes deletes
-	// the children after the parent, in any order.
+	// DeleteFirst makes the operator delete the children of this kind before their parent, after all OnDelete handlers, and in the
+	// reverse order of the declarations. The operator's finalizer keeps the parent until the last child is deleted. By default,
+	// Kubernetes deletes the children after the parent, in any order.
 	DeleteFirst bool
 
-	// Elsewhere permits children outside of the parent's namespace, also cluster-scoped ones. Kubernetes does not delete such
-	// children with their parent, so the operator does, as with DeleteFirst. The operator watches this kind in all namespaces.
+	// Elsewhere permits children outside of the parent's namespace, including cluster-scoped children. Kubernetes does not delete
+	// such children with their parent, so the operator does, as with DeleteFirst. The operator watches this kind in all namespaces.
 	Elsewhere bool
 
-	// Prune also prunes namespaces, persistent volume claims and resource definitions. By default, these stay, because
-	// their deletion also deletes data or other objects.
+	// Prune permits the operator to prune namespaces, persistent volume claims and custom resource definitions. By default, the
+	// operator keeps objects of these kinds, because their deletion also deletes data or other objects.
 	Prune bool
 }
 
@@ -141,7 +143,7 @@ func (o Own) reconcile(c *config) {
 	for _, path := range o.Once {
 		fixed, err := path.fixed()
 		if err == nil {
-			err = appliedOnce(fixed)
+			err = checkOnce(fixed)
 		}
 		if err != nil {
 			c.fail("Own: Once of %s: %v", selector, err)
@@ -152,8 +154,8 @@ func (o Own) reconcile(c *config) {
 	c.Owns = append(c.Owns, owned)
 }
 
-// appliedOnce returns an error for a field that cannot be applied once.
-func appliedOnce(field object.Path) error {
+// checkOnce returns an error for a field that cannot be in [Own].Once.
+func checkOnce(field object.Path) error {
 	if len(field) == 0 {
 		return errors.New("the path is empty")
 	}
@@ -166,12 +168,12 @@ func appliedOnce(field object.Path) error {
 	return nil
 }
 
-// DriftPolicy decides about fields of a child that the operator has applied and others have changed since.
+// DriftPolicy decides about applied fields of a child that other clients have changed.
 type DriftPolicy int
 
 // The values of [Own].Drift.
 const (
 	RevertDrift DriftPolicy = iota // take the fields back at once
-	ReportDrift                    // leave the fields until the other manager gives them up, and log the change
-	YieldDrift                     // like ReportDrift, without a line in the log
+	ReportDrift                    // leave the fields to their new manager until it gives them up, and log the change
+	YieldDrift                     // like ReportDrift, but log nothing
 )

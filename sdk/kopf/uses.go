@@ -9,14 +9,14 @@ import (
 )
 
 // Uses declares the API requests that the handler makes by [Apply] or with its own client (see [RESTConfig]). The verbs are
-// RBAC verbs, such as "get", "list", "watch", "create", "update", "patch" and "delete". It can be given for several
-// resources. A subresource follows the name after a slash:
+// RBAC verbs, such as "get", "list", "watch", "create", "update", "patch" and "delete". A handler can have several Uses. A
+// subresource follows the name of the resource after a slash:
 //
 //	kopf.OnCreate(r, examples, createPod, kopf.Uses(kopf.Resource("v1", "pods"), "create"))
 //	kopf.OnUpdate(r, examples, resize, kopf.Uses(kopf.Resource("apps/v1", "deployments/scale"), "patch"))
 //
-// "kopf manifests" grants these permissions to the deployed operator, in addition to the framework's permissions for the
-// handled resources. [Apply] refuses kinds without "get", "create" and "patch"; apart from that, Uses does not change how
+// "kopf manifests" grants these permissions to the deployed operator, in addition to the permissions that the operator needs for
+// the handled resources. [Apply] refuses kinds without "get", "create" and "patch". Apart from that, Uses does not change how
 // the operator runs. See [Permissions].
 //
 // [Permissions]: https://github.com/kopf-dev/kopf/blob/main/docs/permissions.md
@@ -47,7 +47,7 @@ func parseUse(resource Selector, verbs []string) (handlers.Use, error) {
 	}
 	for _, verb := range verbs {
 		if !verbName.MatchString(verb) {
-			return use, fmt.Errorf("%s: %q is not a verb such as \"get\" or \"create\"; name each verb apart", selector, verb)
+			return use, fmt.Errorf("%s: %q is not a verb such as \"get\" or \"create\"; give each verb as a separate argument", selector, verb)
 		}
 	}
 	use.Selector, use.Verbs = selector, verbs

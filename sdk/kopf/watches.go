@@ -11,17 +11,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// RefersTo is an option of [OnReconcile] for objects of another resource that the parent names in its fields, such as the Secret
-// in "spec.tlsSecret". When such an object is created, changed or deleted, the handler is called for all parents that name it.
-// [Pass.Versions] returns the versions of the objects. The operator receives and keeps only their metadata.
+// RefersTo is an option of [OnReconcile] that watches objects of another resource whose names are in fields of the parent, such as
+// the Secret in "spec.tlsSecret". When such an object is created, changed or deleted, the operator calls the handler for all
+// parents that name it. [Pass.Versions] returns the versions of the objects. The operator receives only their metadata.
 //
 //	kopf.RefersTo(kopf.Resource("v1", "secrets"), "spec.tlsSecret", "spec.configs[*].secretName")
 //
-// The segment [*] stands for all items of a list, and for all values of a map. A field is a name, or a list of names. A name
-// refers to the namespace of the parent, unless it is written as "namespace/name". In the fields of cluster-scoped parents, the
-// names of namespaced objects need this form. An operator that serves some namespaces watches only objects in these.
+// The segment [*] stands for all items of a list, and for all values of a map. The value of a field is a name, or a list of names.
+// A name refers to the namespace of the parent, unless it is written as "namespace/name". In the fields of cluster-scoped parents,
+// the names of namespaced objects need this form. An operator that serves some namespaces watches only objects in these.
 //
-// The selector selects one resource. Each resource can be given once.
+// The selector must select a single resource, and each resource can be given once.
 func RefersTo(resource Selector, names ...Path) ReconcileOption {
 	return option(func(c *config) {
 		watched := handlers.Watched{MetadataOnly: true}
@@ -46,21 +46,22 @@ func RefersTo(resource Selector, names ...Path) ReconcileOption {
 	})
 }
 
-// Watches is an option of [OnReconcile] for objects of another resource that concern parents which do not name the objects.
-// Wakes returns the names of the parents that an object concerns; the namespace of a cluster-scoped parent is empty. When such an
-// object is created, changed or deleted, the handler is called for these parents, and for the parents that wakes has returned for
-// the previous version of the object. [Pass.Versions] returns the versions of the objects.
+// Watches is an option of [OnReconcile] that watches objects of another resource, and calls the function wakes to find the parents
+// of each object. Wakes returns the names of parents; the namespace of a cluster-scoped parent is empty. When an object is created,
+// changed or deleted, the operator calls the handler for these parents, and for the parents of the object's previous version.
+// [Pass.Versions] returns the versions of the objects.
 //
 //	kopf.Watches(configs, func(_ context.Context, c *kopf.IndexRequest[metav1.PartialObjectMetadata]) []types.NamespacedName {
 //		return []types.NamespacedName{{Namespace: c.Namespace, Name: c.Labels["example.com/shop"]}}
 //	})
 //
-// Wakes is called for each version of each object, as the function of [NewIndex], and must be as fast. It should depend on nothing but the
-// object, because it is not called when other things change. If it panics, or if the object does not decode into W, the object
-// keeps its previous parents, and the operator logs the error. The request has no Memo. With W as [metav1.PartialObjectMetadata], the operator receives only the metadata
-// of the objects. An operator that serves some namespaces watches only objects in these.
+// The operator calls wakes for each version of each object, like the function of [NewIndex], and wakes must be as fast. It should
+// depend only on the object, because it is not called when anything else changes. If it panics, or if the object cannot be decoded
+// into W, the object keeps its previous parents, and the operator logs the error. The request has no Memo. If W is
+// [metav1.PartialObjectMetadata], the operator receives only the metadata of the objects. An operator that serves some namespaces
+// watches only objects in these.
 //
-// The selector selects one resource. Each resource can be given once.
+// The selector must select a single resource, and each resource can be given once.
 func Watches[W any](resource Selector, wakes func(context.Context, *IndexRequest[W]) []types.NamespacedName) ReconcileOption {
 	return option(func(c *config) {
 		watched := handlers.Watched{MetadataOnly: reflect.TypeFor[W]() == reflect.TypeFor[metav1.PartialObjectMetadata]()}
@@ -82,7 +83,8 @@ func Watches[W any](resource Selector, wakes func(context.Context, *IndexRequest
 	})
 }
 
-// watchedResource returns the selector of a watched resource; false if it is malformed.
+// watchedResource returns the selector of a watched resource; false if the selector is malformed. It adds all errors to the
+// registration errors.
 func (c *config) watchedResource(name string, resource Selector, mapped bool) (resources.Selector, bool) {
 	selector, err := resource.engine()
 	if err != nil {
@@ -100,10 +102,10 @@ func (c *config) watchedResource(name string, resource Selector, mapped bool) (r
 	return selector, true
 }
 
-// Versions returns the resourceVersions of the objects of [RefersTo] and [Watches] that concern the parent, by name, without a
-// request. An object in another namespace has the key "namespace/name". Objects that do not exist are absent, and so are children of
-// the parent itself. The map is nil if no option has this resource. With a checksum of the versions in the template of its pods, a
-// Deployment replaces the pods when a Secret changes:
+// Versions returns the resourceVersions of the parent's objects of [RefersTo] and [Watches], by name, without a request. The key
+// of an object in another namespace is "namespace/name". The map lacks objects that do not exist, and children of the parent
+// itself. It is nil if neither option has this resource. With a checksum of the versions in its pod template, a Deployment
+// replaces its pods when a Secret changes:
 //
 //	vars := manifest.Vars{"checksum": manifest.Checksum(p.Versions(secrets))}
 func (p *Pass[T]) Versions(resource Selector) map[string]string {
