@@ -1,4 +1,4 @@
-// Package tenants gives each Tenant, which is cluster-scoped, a namespace with a quota and the roles of its members.
+// Package tenants keeps a namespace for each cluster-scoped Tenant, with a quota and a RoleBinding for each member.
 package tenants
 
 import (
@@ -26,7 +26,7 @@ func Register(r *kopf.Registry) {
 		kopf.Own{Resource: kopf.Resource("v1", "namespaces"), Keep: true, Adopt: true}, // data outlive the tenant
 		kopf.Own{Resource: kopf.Resource("v1", "resourcequotas"), Drift: kopf.ReportDrift},
 		kopf.Own{Resource: kopf.Resource("rbac.authorization.k8s.io/v1", "rolebindings")},
-		// An operator can only grant roles that it may bind.
+		// The API server rejects a RoleBinding to a role that the operator may not bind.
 		kopf.Uses(kopf.Resource("rbac.authorization.k8s.io/v1", "clusterroles"), "bind"))
 }
 
@@ -36,7 +36,7 @@ func reconcile(ctx context.Context, p *kopf.Pass[Tenant]) error {
 		return err
 	}
 	if err := p.WaitReady(namespace); err != nil {
-		return err // the pass is not complete, so that it prunes nothing
+		return err // the pass waits, so the operator prunes nothing
 	}
 	objs := []metav1.Object{&corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: "tenant"},

@@ -1,4 +1,5 @@
-// Package database runs databases. The parts of a database come up in steps; the last step publishes the address in another namespace.
+// Package database runs databases. It creates the children of a database in steps; the last step publishes the address in another
+// namespace.
 package database
 
 import (

@@ -57,7 +57,7 @@ func TestDatabase_StepsFollowEachOther(t *testing.T) {
 	server.WaitGone()
 }
 
-// created describes children that were not created in the given order; it is empty if all were.
+// created returns a message about the first child that is older than the child before it; empty if there is none.
 func created(t *testing.T, children ...*kopftest.Object) string {
 	t.Helper()
 	last, name := "", ""

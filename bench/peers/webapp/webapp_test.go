@@ -69,7 +69,7 @@ func startRuntimeApp(t *testing.T, cluster *kopftest.Cluster) {
 	})
 }
 
-// scenario takes an application through its life, and returns the state after each event.
+// scenario creates, changes and deletes an application, and returns the states of its objects after each step.
 func scenario(cluster *kopftest.Cluster) (states []map[string]any) {
 	app := cluster.Apply(`
 apiVersion: peers.kopf.dev/v1
@@ -134,7 +134,7 @@ spec: {image: nginx, replicas: 2, host: shop.example.com, config: {GREETING: hel
 	return states
 }
 
-// wanted returns the fields of a child that do not differ between two clusters.
+// wanted returns the fields of a child that are the same in each cluster.
 func wanted(child *kopf.Object) map[string]any {
 	fields := map[string]any{"data": child.Get("data"), "rules": child.Get("spec.rules")}
 	for _, path := range []kopf.Path{"spec.replicas", "spec.selector", "spec.template", "spec.ports"} {
