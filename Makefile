@@ -27,6 +27,9 @@ FREEZES ?= 100
 # How long tests wait for a condition before they fail; enough for a busy machine.
 export KOPFTEST_TIMEOUT ?= 2m
 
+# How long a test kills an operator at points beyond the first of each class. Each example has such a test.
+export KOPFTEST_CRASH_BUDGET ?= 5s
+
 ##@ Use
 
 .PHONY: help

@@ -24,6 +24,7 @@
 //   - KOPFTEST_UPDATE writes golden files instead of comparing with them: see [Golden].
 //   - KOPFTEST_SEED replays a test that uses [Seed].
 //   - KOPFTEST_TIMEOUT limits each wait of a test, such as "1m". Defaults to 30s.
+//   - KOPFTEST_CRASH_BUDGET is the time after which [EveryCrash] starts no further run. Defaults to 1m.
 //   - KOPF_SKIP_CLUSTER_TESTS skips tests that need a cluster if it is not empty.
 //
 // # Work that a test is spared
@@ -39,7 +40,7 @@
 // [Cluster.FaultProxy] starts a server between the operator and the API server that drops, delays,
 // refuses and damages requests, answers and events, by rules: see [Faults]. [Chaos] runs an operator
 // under all of this, with restarts of the server, jumps of the [Clock] and kills at any write; it
-// depends only on a [Seed]. [Cluster.StartProcess] starts an operator that a test can freeze and continue.
+// depends only on a [Seed]. [EveryCrash] kills an operator at each of its writes and calls, and compares the results. [Cluster.StartProcess] starts an operator that a test can freeze and continue.
 //
 // # Handlers alone
 //

@@ -98,3 +98,6 @@ func writeGarbage(w http.ResponseWriter, fault Fault) {
 	w.WriteHeader(fault.code())
 	_, _ = w.Write([]byte("<html><body>injected fault: " + strings.Repeat("not what you asked for ", 10) + "</body></html>\n")) // an error means that the client disconnected
 }
+
+// abort closes the connection of a request.
+func abort() { panic(http.ErrAbortHandler) }

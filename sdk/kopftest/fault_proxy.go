@@ -43,6 +43,7 @@ type FaultProxy struct {
 
 	decisions decisions
 	history   history
+	tap       tap // nil unless [EveryCrash] made the proxy
 
 	connections atomic.Int64
 
@@ -257,9 +258,6 @@ func (p *FaultProxy) enter() (calmed <-chan struct{}, up bool) {
 	return p.calm, true
 }
 
-// abort closes the connection of a request.
-func abort() { panic(http.ErrAbortHandler) }
-
 func (p *FaultProxy) serve(w http.ResponseWriter, r *http.Request) {
 	calmed, up := p.enter()
 	if !up {
@@ -270,7 +268,7 @@ func (p *FaultProxy) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		abort() // the client disconnected
 	}
-	fault := p.decisions.forRequest(r)
+	fault := p.faultOf(r, body)
 	switch {
 	case fault == nil:
 		p.pass(w, r, body, nil, calmed)
@@ -306,7 +304,7 @@ func (p *FaultProxy) pass(w http.ResponseWriter, r *http.Request, body []byte, f
 	if err != nil {
 		abort()
 	}
-	p.history.note(answer)
+	p.answered(r, answer)
 	begin(w, resp, true)
 	if fault != nil && fault.Kind == FaultTruncate {
 		p.decisions.note(*fault, r, targetOf(r).name)
@@ -334,7 +332,7 @@ func (p *FaultProxy) fail(w http.ResponseWriter, r *http.Request, body []byte, f
 				fault.Kind = FaultDrop // the request failed, so there is no response to alter
 			}
 		}
-		p.history.note(content)
+		p.answered(r, content)
 	}
 	p.decisions.note(fault, r, targetOf(r).name)
 	switch fault.Kind {

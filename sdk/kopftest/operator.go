@@ -20,7 +20,8 @@ type Operator struct {
 	cluster   *Cluster
 	register  func(*kopf.Registry)
 	configure []func(*kopf.Operator)
-	program   *program // operator and arguments of a separate process; nil if the operator runs inside of the test
+	life      *crashLife // nil unless [EveryCrash] runs the operator
+	program   *program   // operator and arguments of a separate process; nil if the operator runs inside of the test
 	log       *log
 	served    []string                       // last seen keys of the served resources
 	managed   string                         // name of the webhook configurations, unless the settings have a server or a name

@@ -17,32 +17,36 @@ import (
 // some were not called. A permanent failure of a handler fails the test at once.
 func (op *Operator) WaitHandled(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "it is handled", func(state *inspect.Object, until time.Time) (verdict, string) {
-		switch state.State {
-		case inspect.StateSettled, inspect.StateIgnored:
-			return come, ""
-		case inspect.StateFailed:
-			return hopeless, failed(state)
-		default:
-			return tooLate(state, until)
-		}
-	})
+	return op.waitState(o, "it is handled", handled)
+}
+
+func handled(state *inspect.Object, until time.Time) (verdict, string) {
+	switch state.State {
+	case inspect.StateSettled, inspect.StateIgnored:
+		return come, ""
+	case inspect.StateFailed:
+		return hopeless, failed(state)
+	default:
+		return tooLate(state, until)
+	}
 }
 
 // WaitFailed waits until the operator has handled the version of an object that the test wrote last, and at least one
 // handler has failed permanently. If all handlers succeed, the test fails at once.
 func (op *Operator) WaitFailed(o *Object) inspect.Object {
 	op.cluster.t.Helper()
-	return op.waitState(o, "a handler has failed permanently", func(state *inspect.Object, until time.Time) (verdict, string) {
-		switch {
-		case state.State == inspect.StateSettled, state.State == inspect.StateIgnored:
-			return hopeless, "it is " + string(state.State)
-		case state.State == inspect.StateFailed && (state.Cause == nil || !state.Cause.Done.IsZero()): // reconcile handlers have no cause
-			return come, ""
-		default:
-			return tooLate(state, until) // other handlers may continue
-		}
-	})
+	return op.waitState(o, "a handler has failed permanently", failedForGood)
+}
+
+func failedForGood(state *inspect.Object, until time.Time) (verdict, string) {
+	switch {
+	case state.State == inspect.StateSettled, state.State == inspect.StateIgnored:
+		return hopeless, "it is " + string(state.State)
+	case state.State == inspect.StateFailed && (state.Cause == nil || !state.Cause.Done.IsZero()): // reconcile handlers have no cause
+		return come, ""
+	default:
+		return tooLate(state, until) // other handlers may continue
+	}
 }
 
 // WaitRetrying waits until a handler of the object waits for its next attempt, no other handler runs, and the failed attempt

@@ -41,6 +41,9 @@ func (op *Operator) launch() {
 	operator := op.operator(r)
 	op.connect(operator.Settings.Process.Inspector)
 	ctx, stop := context.WithCancel(context.WithoutCancel(c.t.Context()))
+	if op.life != nil {
+		ctx = context.WithValue(ctx, lifeKey{}, op.life)
+	}
 	op.run, r.stop = r, stop
 	go func() {
 		defer close(r.ended)

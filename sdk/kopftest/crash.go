@@ -1,0 +1,165 @@
+package kopftest
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/kopf"
+)
+
+const (
+	budgetVar     = "KOPFTEST_CRASH_BUDGET"
+	defaultBudget = time.Minute
+
+	// failuresEnough is the number of failed points after which no further point is tried.
+	failuresEnough = 3
+)
+
+// A CrashPlan describes the operator of [EveryCrash].
+type CrashPlan struct {
+	// Register registers the handlers. It is called for each life of the operator.
+	Register func(*kopf.Registry)
+
+	// Configure changes the settings, or other fields, before each start of the operator, as in [Cluster.Run]. Optional.
+	Configure func(*kopf.Operator)
+
+	// Outside records the calls of the operator to systems outside of the cluster. Optional.
+	Outside *Outside
+
+	patience time.Duration // limit of the wait for the outcome; 0 is the timeout of the test
+}
+
+// Crashing is a run of the scenario of [EveryCrash], in a namespace of its own. Its operator runs already.
+type Crashing struct {
+	*Cluster
+	run *crashRun
+}
+
+// EveryCrash runs a scenario once, and then once for each write of the operator, and for each call to [CrashPlan].Outside:
+// killed before it, and killed after it. A new operator continues. Each time, the objects that the operator or the test has
+// written must end as in the undisturbed run, and the calls must have had as many effects.
+//
+//	func TestClaim_SurvivesEveryCrash(t *testing.T) {
+//		kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+//			c.ApplyFile("crd.yaml")
+//			claim := c.ApplyFile("obj.yaml")
+//			c.WaitHandled(claim)
+//			claim.Set("spec.size", "2Gi")
+//			c.WaitHandled(claim)
+//			claim.Delete()
+//			claim.WaitGone()
+//		})
+//	}
+//
+// Objects are compared by the fields that the operator or the test has set, without times, UIDs, the data of Secrets, and
+// names that the API server generates. Leases, peering objects and Kubernetes events are neither compared nor points.
+//
+// Each point is a subtest. Points with the same method, resource and changed fields are a class. One point of each class is tried first; after the budget of
+// a minute, or of the environment variable KOPFTEST_CRASH_BUDGET, EveryCrash starts no further point. It logs which points were
+// not tried, and shuffles the points beyond the classes by the [Seed], so that several runs of the test cover more of them.
+//
+// A killed handler continues inside of the test, but its requests, and its calls to the Outside, fail and have no effect.
+// Variables of the package keep their values, unlike in a new process. The runs follow one another, and each calls the scenario.
+func EveryCrash(t *testing.T, plan CrashPlan, scenario func(*Crashing)) {
+	t.Helper()
+	budget, random := crashBudget(t), rand.New(rand.NewPCG(Seed(t), 0)) //nolint:gosec // it has to be the same in each run
+	start := time.Now()
+	undisturbed := undisturbedRun(t, plan, scenario)
+	if len(undisturbed.points) == 0 {
+		t.Fatal("kopftest: the operator has made no write and no call, so there is no point at which to kill it")
+	}
+	points, classes := orderPoints(undisturbed.points, random)
+	var survived, failed int
+	var untried []string
+	for i, point := range points {
+		if i >= classes && time.Since(start) > budget || failed >= failuresEnough {
+			untried = append(untried, "not tried: "+point.String())
+			continue
+		}
+		reached := true
+		passed := t.Run(point.testName(), func(t *testing.T) {
+			var differences string
+			if reached, differences = point.run(t, plan, scenario, undisturbed.outcome); differences != "" {
+				printed{t}.Errorf("kopftest: the operator was killed %s, and another one continued:\n%s", point, differences)
+			}
+		})
+		switch {
+		case !passed:
+			failed++
+		case reached:
+			survived++
+		default:
+			untried = append(untried, "not reached: "+point.String())
+		}
+	}
+	t.Logf("kopftest: the operator has survived %d of %d crashes, of %d classes, in %s\n%s",
+		survived, len(points), classes, roughly(time.Since(start)), strings.Join(untried, "\n"))
+	if survived+failed == 0 {
+		t.Error("kopftest: no point was reached: the operator writes something else in each run")
+	}
+}
+
+func crashBudget(t testing.TB) time.Duration {
+	t.Helper()
+	text := os.Getenv(budgetVar)
+	if text == "" {
+		return defaultBudget
+	}
+	budget, err := time.ParseDuration(text)
+	if err != nil || budget < 0 {
+		t.Fatalf("kopftest: %s=%s: want a duration such as 30s", budgetVar, text)
+	}
+	return budget
+}
+
+// undisturbedRun runs the scenario without a crash. It is no subtest, so that it also runs if only one point is selected.
+func undisturbedRun(t *testing.T, plan CrashPlan, scenario func(*Crashing)) *crashRun {
+	t.Helper()
+	own := &scopedTest{TB: t}
+	defer own.cleanUp()
+	run := newCrashRun(own, plan, nil)
+	scenario(&Crashing{run.cluster, run})
+	run.settle()
+	run.outcome = run.lastingOutcome()
+	run.end()
+	return run
+}
+
+// scopedTest is a part of a test with its own cleanup.
+type scopedTest struct {
+	testing.TB
+	cleanups []func()
+}
+
+// Cleanup implements [testing.TB].
+func (s *scopedTest) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
+
+func (s *scopedTest) cleanUp() {
+	for _, f := range slices.Backward(s.cleanups) {
+		f()
+	}
+}
+
+// WaitHandled waits until the operator has successfully handled the version of an object that the test wrote last, as
+// [Operator.WaitHandled] does. If the operator is killed in the meantime, the new operator must have handled it.
+func (c *Crashing) WaitHandled(o *Object) {
+	c.t.Helper()
+	c.run.eachLife(o.String()+": waited until it is handled", func(op *Operator) string {
+		_, failure := op.followState(o, handled)
+		return failure
+	})
+}
+
+// WaitFailed waits until the operator has handled the version of an object that the test wrote last, and at least one handler
+// has failed permanently, as [Operator.WaitFailed] does.
+func (c *Crashing) WaitFailed(o *Object) {
+	c.t.Helper()
+	c.run.eachLife(o.String()+": waited until a handler has failed permanently", func(op *Operator) string {
+		_, failure := op.followState(o, failedForGood)
+		return failure
+	})
+}
