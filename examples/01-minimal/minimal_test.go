@@ -28,3 +28,15 @@ func TestCreate_WorksWithEmptySpec(t *testing.T) {
 		t.Error("there is no result")
 	}
 }
+
+func TestCreate_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("crd.yaml")
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		example.Set("spec.field", "other")
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}

@@ -56,3 +56,18 @@ func TestPodFor_UsesDefaults(t *testing.T) {
 		t.Errorf("the name is %s", pod.Name)
 	}
 }
+
+func TestPod_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		example.Set("spec.field", "other")
+		c.WaitHandled(example)
+		c.WaitList("pods", "the first pod is replaced", func(pods []*kopf.Object) bool {
+			return len(pods) == 1 && pods[0].Get("spec.containers[0].env[0].value") == "other"
+		})
+		example.Delete()
+		c.WaitList("pods", "no pods", func(pods []*kopf.Object) bool { return len(pods) == 0 })
+	})
+}

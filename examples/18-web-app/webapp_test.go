@@ -102,3 +102,19 @@ data: {GREETING: mine}
 	operator.Restart()
 	config.WaitValue("data.GREETING", "hello")
 }
+
+func TestWebApp_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("crd.yaml")
+		app := c.ApplyFile("obj.yaml")
+		c.WaitHandled(app)
+		app.Patch("spec: {host: null, replicas: 1}") // prunes the ingress
+		c.WaitHandled(app)
+		c.Object("ingresses", "shop").WaitGone()
+		app.Set("spec.host", "www.example.com")
+		c.WaitHandled(app)
+		app.Delete()
+		c.Object("deployments", "shop").WaitGone()
+		c.Object("ingresses", "shop").WaitGone()
+	})
+}
