@@ -12,7 +12,7 @@ import (
 )
 
 // bareChildrenVariable makes the bare client create the children that the operator of the figure children keeps: it watches the
-// children as the operator does, reads the metadata of each, and applies it.
+// children as the operator does, reads the metadata of each, applies it, and patches the parent.
 const bareChildrenVariable = "KOPF_BENCH_BARE_CHILDREN"
 
 // bareChild is a kind of children in the bare client.
@@ -54,7 +54,7 @@ func (b *bareClient) watchChildren(ctx context.Context) error {
 	return nil
 }
 
-// applyChildren applies the children of an object, and prints its name after that.
+// applyChildren applies the children of an object, prints its name, and patches the object.
 func (b *bareClient) applyChildren(ctx context.Context, name, uid string) error {
 	for _, kind := range bareChildren {
 		response, err := b.api.sendAccepting(ctx, http.MethodGet, kind.path(b.namespace, name), metadataOnly, "", nil)
@@ -78,7 +78,8 @@ func (b *bareClient) applyChildren(ctx context.Context, name, uid string) error 
 		}
 	}
 	fmt.Println(name, time.Now().UnixNano())
-	return nil
+	_, err := b.api.do(ctx, http.MethodPatch, objects(b.namespace, name), mergePatch, b.t.patch)
+	return err
 }
 
 // sendAccepting sends a request once, whatever the status of the response.

@@ -100,7 +100,7 @@ type bareClient struct {
 	api       *api
 	namespace string
 	t         handledState
-	children  bool // create children rather than patch the objects
+	children  bool // also create children
 	objects   sync.WaitGroup
 	failed    chan error
 }

@@ -18,18 +18,23 @@ const childrenRest = 10 * time.Second
 // measureChildren measures an operator that keeps four children of each object: while it creates them, in turns with the bare
 // client, and after a restart.
 func measureChildren(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
-	bareClient, err := bareProgram(handledState{patch: []byte("{}")}, bareChildrenVariable+"=1")
-	if err != nil {
-		return nil, err
-	}
 	kopf := program{env: []string{"KOPF_BENCH_CHILDREN=1"}}
 	var operator, other, bare []time.Duration
 	for round := range turns {
-		cpu, err := l.childrenTurn(ctx, c, client, note("operator-%d", round), kopf)
+		namespace := note("operator-%d", round)
+		cpu, err := l.childrenTurn(ctx, c, client, namespace, kopf)
 		if err != nil {
 			return nil, err
 		}
 		operator = append(operator, cpu)
+		state, err := client.readHandledState(ctx, namespace, "warm")
+		if err != nil {
+			return nil, err
+		}
+		bareClient, err := bareProgram(state, bareChildrenVariable+"=1")
+		if err != nil {
+			return nil, err
+		}
 		if l.against != "" {
 			against := kopf
 			against.path = l.against

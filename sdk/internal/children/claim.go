@@ -89,13 +89,10 @@ func (l *Lens) ManagedFields(o *object.Object, brief bool) []byte {
 	var own []byte
 	var others [][]byte
 	for item := range object.Items(all) {
-		e := Entry{
-			Manager: plain(field(item, "manager")), Operation: plain(field(item, "operation")), Subresource: plain(field(item, "subresource")),
-		}
-		switch {
-		case e.applied(l.Manager):
+		switch applied, _, subresource := headOf(item, l.Manager); {
+		case applied:
 			own = item
-		case e.Subresource != "status": // an apply of a child has no status
+		case !stands(subresource, "status"): // an apply of a child has no status
 			others = append(others, item)
 		}
 	}

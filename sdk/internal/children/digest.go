@@ -73,23 +73,33 @@ func (d *Digest) Observed() string { return valueOf(d.observed) }
 
 // Digest reads a version of a child, which must have been parsed with its managedFields.
 func (l *Lens) Digest(o *object.Object) (Digest, error) {
-	h := assess(o, l.HasStatus, l.ReadyIf)
-	meta := o.Member("metadata")
-	managed := field(meta, "managedFields") // found once, because it is most of the text
+	r := readerOf(o)
+	h := r.assess(o, l.HasStatus, l.ReadyIf)
+	var annotations, labels, managed []byte
+	for key, value := range object.Members(r.metadata) { // once, because managedFields are most of the text
+		switch key {
+		case "annotations":
+			annotations = value
+		case "labels":
+			labels = value
+		case "managedFields":
+			managed = value
+		}
+	}
 	observed, err := l.observed(o)
 	if err != nil {
 		return Digest{}, err
 	}
-	facts, err := object.AppendJSON(nil, h.facts, nil)
+	facts, err := object.AppendJSON(nil, r.facts, nil)
 	if err != nil {
 		return Digest{}, fmt.Errorf("read the status of %s: %w", o, err)
 	}
 	return Digest{
 		UID: o.UID, Name: o.Name, ResourceVersion: o.ResourceVersion, Generation: o.Generation,
-		Applied: ParseHash(plain(field(meta, "annotations", l.AppliedAnnotation))),
+		Applied: ParseHash(plain(object.Member(annotations, l.AppliedAnnotation))),
 		Entry:   l.entry(managed),
 		State:   h.State, Misassigned: l.reassign(managed) != nil,
-		namespace: unique.Make(o.Namespace), owner: unique.Make(plain(field(meta, "labels", l.OwnerLabel))),
+		namespace: unique.Make(o.Namespace), owner: unique.Make(plain(object.Member(labels, l.OwnerLabel))),
 		message: unique.Make(h.Message), facts: unique.Make(string(facts)), observed: unique.Make(observed),
 	}, nil
 }
@@ -102,12 +112,8 @@ func Identity(o *object.Object) Digest {
 // entry returns the hash of the text of our entry. The API server writes the same fields in the same order.
 func (l *Lens) entry(managedFields []byte) uint64 {
 	for item := range object.Items(managedFields) {
-		e := Entry{
-			Manager: plain(field(item, "manager")), Operation: plain(field(item, "operation")),
-			Subresource: plain(field(item, "subresource")),
-		}
-		if e.applied(l.Manager) {
-			sum := sha256.Sum256(field(item, "fieldsV1"))
+		if applied, fields, _ := headOf(item, l.Manager); applied {
+			sum := sha256.Sum256(fields)
 			return binary.BigEndian.Uint64(sum[:8])
 		}
 	}

@@ -45,6 +45,25 @@ func Entries(managedFields any) ([]Entry, error) {
 	return entries, nil
 }
 
+// headOf reads the text of an entry: whether a manager has made it by applying the object, the text of the fields, and the subresource.
+func headOf(item []byte, manager string) (applied bool, fields, subresource []byte) {
+	var by, operation []byte
+	for key, value := range object.Members(item) {
+		switch key {
+		case "manager":
+			by = value
+		case "operation":
+			operation = value
+		case "subresource":
+			subresource = value
+		case "fieldsV1":
+			fields = value
+		}
+	}
+	applied = plain(subresource) == "" && stands(by, manager) && stands(operation, "Apply")
+	return applied, fields, subresource
+}
+
 // ParseEntries reads the text of metadata.managedFields.
 func ParseEntries(managedFields []byte) ([]Entry, error) {
 	if len(managedFields) == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -21,14 +22,16 @@ func Hash(tree map[string]any) (string, error) {
 	return hashForm + hex(sum), nil
 }
 
-// usualText is a size in bytes that most trees fit in, so that the buffer for their JSON does not grow step by step.
-const usualText = 1024
+// buffers are reused for the JSON of trees, with a size that most trees fit in.
+var buffers = sync.Pool{New: func() any { return new([1024]byte) }}
 
 func hex(sum uint64) string { return fmt.Sprintf("%016x", sum) }
 
 // hash returns 64 bits of the canonical JSON of a tree.
 func hash(tree any) (uint64, error) {
-	text, err := object.AppendJSON(make([]byte, 0, usualText), tree, nil)
+	buffer := buffers.Get().(*[1024]byte)
+	defer buffers.Put(buffer)
+	text, err := object.AppendJSON(buffer[:0], tree, nil)
 	if err != nil {
 		return 0, fmt.Errorf("hash: %w", err)
 	}

@@ -33,33 +33,19 @@ func (s State) String() string {
 type Health struct {
 	State   State
 	Message string // such as "1 of 3 replicas are ready"
-
-	facts tree
 }
 
 func (h Health) is(state State, format string, args ...any) Health {
-	h.State, h.Message = state, fmt.Sprintf(format, args...)
+	h.State, h.Message = state, format
+	if len(args) > 0 {
+		h.Message = fmt.Sprintf(format, args...)
+	}
 	return h
 }
 
 // Assess returns the health of a child by the rules of kstatus, with the exceptions that docs/decisions/children.md lists. Without a
 // status subresource, a kind has no controller that reports, so that its objects are ready once they exist.
-func Assess(o *object.Object, hasStatus bool) Health { return assess(o, hasStatus, nil) }
-
-func assess(o *object.Object, hasStatus bool, readyIf func(*object.Object) Health) Health {
-	r := &reader{facts: tree{}}
-	for key, value := range object.Members(o.Raw) {
-		switch key {
-		case "spec":
-			r.spec = value
-		case "status":
-			r.status = value
-		}
-	}
-	h := r.assess(o, hasStatus, readyIf)
-	h.facts = r.facts
-	return h
-}
+func Assess(o *object.Object, hasStatus bool) Health { return readerOf(o).assess(o, hasStatus, nil) }
 
 func (r *reader) assess(o *object.Object, hasStatus bool, readyIf func(*object.Object) Health) Health {
 	var h Health
@@ -79,7 +65,7 @@ func (r *reader) assess(o *object.Object, hasStatus bool, readyIf func(*object.O
 	if c := r.condition("Reconciling"); c.status == "True" {
 		return h.is(Progressing, "%s", c.reasonFor("it is reconciling"))
 	}
-	if rule := ruleOf(kindKey(o)); rule != nil {
+	if rule := ruleOf(o); rule != nil {
 		return rule(r, h, seen)
 	}
 	c := r.condition("Ready")
@@ -98,8 +84,23 @@ func (r *reader) assess(o *object.Object, hasStatus bool, readyIf func(*object.O
 
 // reader reads the text of an object, and keeps the fields of its status on which the health depends.
 type reader struct {
-	spec, status []byte
-	facts        tree
+	metadata, spec, status []byte
+	facts                  tree
+}
+
+func readerOf(o *object.Object) *reader {
+	r := &reader{facts: tree{}}
+	for key, value := range object.Members(o.Raw) {
+		switch key {
+		case "metadata":
+			r.metadata = value
+		case "spec":
+			r.spec = value
+		case "status":
+			r.status = value
+		}
+	}
+	return r
 }
 
 // hasNoStatus reports whether the status is absent, null or an empty map.
@@ -120,6 +121,9 @@ func field(text []byte, path ...string) []byte {
 
 // decoded returns the value of a text; nil for texts that are absent or no JSON.
 func decoded(value []byte) any {
+	if len(value) == 0 {
+		return nil
+	}
 	v, err := object.DecodeJSON(value)
 	if err != nil {
 		return nil
@@ -133,6 +137,14 @@ func plain(value []byte) string {
 		return string(value[1 : n-1])
 	}
 	return text(decoded(value))
+}
+
+// stands reports whether a JSON text stands for a text. It allocates nothing for texts without escapes.
+func stands(value []byte, want string) bool {
+	if bytes.IndexByte(value, '\\') >= 0 {
+		return plain(value) == want
+	}
+	return len(value) == len(want)+2 && value[0] == '"' && string(value[1:len(value)-1]) == want
 }
 
 // wants returns a number of the spec.

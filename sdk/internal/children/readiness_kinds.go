@@ -2,7 +2,6 @@ package children
 
 import (
 	"math"
-	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -10,9 +9,9 @@ import (
 // rule returns the health of an object of a kind. The last argument reports whether its controller has seen it.
 type rule func(r *reader, h Health, seen bool) Health
 
-// ruleOf returns the rule of a kind, given as in [kindKey]; nil if it has none. It is no map, which every program would link.
-func ruleOf(kind string) rule {
-	switch kind {
+// ruleOf returns the rule of the object's kind; nil if it has none. It is no map, which every program would link.
+func ruleOf(o *object.Object) rule {
+	switch groupOf(o.APIVersion) + "/" + o.Kind {
 	case "/Namespace":
 		return phase("Active")
 	case "/PersistentVolumeClaim":
@@ -41,15 +40,6 @@ func ruleOf(kind string) rule {
 		return aggregated
 	}
 	return nil
-}
-
-// kindKey returns the group and the kind of an object.
-func kindKey(o *object.Object) string {
-	group, _, found := strings.Cut(o.APIVersion, "/")
-	if !found {
-		group = ""
-	}
-	return group + "/" + o.Kind
 }
 
 func always(_ *reader, h Health, _ bool) Health { return h.is(Ready, "it exists") }

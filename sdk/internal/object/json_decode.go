@@ -93,6 +93,7 @@ var usualKeys = func() map[string]string {
 		"apiVersion", "kind", "metadata", "spec", "status",
 		"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
 		"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "finalizers", "ownerReferences",
+		"managedFields", "manager", "operation", "subresource", "time", "fieldsType", "fieldsV1",
 		"controller", "blockOwnerDeletion", "type", "reason", "message", "lastTransitionTime", "conditions",
 		"kopf.zalando.org/last-handled-configuration", "kubectl.kubernetes.io/last-applied-configuration",
 	} {

@@ -87,6 +87,9 @@ func (k *kind) observe(_ context.Context, event watch.Event, initial bool) {
 		before = nil
 	}
 	c := f.store(k, name, now, event.Object, initial)
+	if now.Entry != c.verified || now.Entry == 0 {
+		c.managed = k.lens.ManagedFields(event.Object, initial)
+	}
 	switch {
 	case before == nil && initial:
 	case before == nil:
@@ -96,8 +99,8 @@ func (k *kind) observe(_ context.Context, event watch.Event, initial bool) {
 	}
 }
 
-// store replaces the digest of a child, and returns a new child, so that the previous one stays as it was. It keeps the
-// managedFields until they are verified; initially, only the entries that decide about drift.
+// store replaces the digest of a child, and returns a new child, so that the previous one stays as it was. The new one has no
+// managedFields.
 func (f *family) store(k *kind, name childName, d children.Digest, o *object.Object, initial bool) *child {
 	c := &child{Digest: d, kind: k}
 	if before := k.children[name]; before != nil {
@@ -114,9 +117,6 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 		c.turned = before.turned
 	case !initial:
 		c.turned = f.reconciler.deps.Now().UnixNano()
-	}
-	if d.Entry != c.verified || d.Entry == 0 {
-		c.managed = k.lens.ManagedFields(o, initial)
 	}
 	k.children[name] = c
 	f.parentOf(d.Owner()).children[c] = struct{}{}

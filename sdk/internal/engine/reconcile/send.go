@@ -196,8 +196,11 @@ func (p *Pass) store(d *desired, o *object.Object, verified bool) bool {
 		return true // an event has already delivered a newer version; the end of the pass compares the two
 	}
 	c := f.store(d.kind, d.name, digest, o, false)
-	if verified {
-		c.verified, c.managed, c.verify = digest.Entry, nil, false
+	switch {
+	case verified:
+		c.verified, c.verify = digest.Entry, false
+	case digest.Entry != c.verified || digest.Entry == 0:
+		c.managed = d.to.lens.ManagedFields(o, false)
 	}
 	return true
 }
