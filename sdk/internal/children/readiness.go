@@ -13,7 +13,7 @@ import (
 type tree = map[string]any
 
 // State classifies a child by its readiness.
-type State int
+type State uint8
 
 // The states. Unknown is the state of a child whose controller has not written a status, and whose kind has no rule.
 const (

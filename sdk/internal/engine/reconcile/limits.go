@@ -57,8 +57,13 @@ type repeats struct {
 	about string        // field, with the manager if others have changed it
 }
 
-// wait returns how long the operator must not apply the child.
-func (r *repeats) wait(now time.Time) time.Duration { return max(0, r.until.Sub(now)) }
+// wait returns how long the operator must not apply the child; 0 for nil.
+func (r *repeats) wait(now time.Time) time.Duration {
+	if r == nil {
+		return 0
+	}
+	return max(0, r.until.Sub(now))
+}
 
 // note counts a write. It reports whether the delays begin, because there were many writes.
 func (r *repeats) note(now time.Time, about string, many int) (begins bool) {
@@ -85,6 +90,9 @@ func (p *Pass) countFight(d *desired, drift []children.Drift) {
 	f := p.family
 	f.mu.Lock()
 	c := d.kind.children[d.name]
+	if c != nil && c.fight == nil {
+		c.fight = &repeats{}
+	}
 	begins := c != nil && c.fight.note(f.reconciler.deps.Now(), drift[0].String(), fightCount)
 	f.mu.Unlock()
 	if begins {

@@ -92,11 +92,11 @@ type child struct {
 	managed []byte // text of its managedFields while the entry is not verified
 
 	verified uint64    // value of Entry when the entry last covered all applied fields; 0 if unknown
-	verify   bool      // apply the child again: another client has changed it, maybe without a record in managedFields
-	fight    repeats   // reverts of changes by others
+	fight    *repeats  // reverts of changes by others; nil if there were none
 	unstable *unstable // nil if the text has changed only with the parent
-	pruned   bool      // the operator has deleted it
 	turned   int64     // time of the last change of the state, in nanoseconds since 1970; 0 if it is older than the process
+	verify   bool      // apply the child again: another client has changed it, maybe without a record in managedFields
+	pruned   bool      // the operator has deleted it
 
 	unready int64 // Unix time in nanoseconds since which [handlers.Owned.ReadyWithin] counts; 0 while the child is ready
 }
