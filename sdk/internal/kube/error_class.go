@@ -39,6 +39,8 @@ func Classify(err error) Class {
 	switch {
 	case err == nil, errors.Is(err, fence.ErrLapsed):
 		return Unclassified
+	case isAbsent(err):
+		return NotFound
 	case errors.Is(err, context.Canceled):
 		return Canceled
 	case errors.Is(err, ErrNoCredentials):

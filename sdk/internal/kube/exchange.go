@@ -125,6 +125,10 @@ func mayFollow(method string, status int) bool {
 // acceptsJSON is the Accept header of most requests.
 var acceptsJSON = []string{"application/json"}
 
+// identity is the Accept-Encoding header of streams. Newer API servers compress each event by itself, and to unpack an event takes more
+// CPU time than to read it.
+var identity = []string{"identity"}
+
 // newRequest returns the request for an address. The request has its own headers, because credential plugins add
 // headers.
 func (e *exchange) newRequest(ctx context.Context, address string) (*http.Request, error) {
@@ -140,6 +144,9 @@ func (e *exchange) newRequest(ctx context.Context, address string) (*http.Reques
 	req.Header["Accept"], req.Header["User-Agent"] = acceptsJSON, e.client.userAgent
 	if r.Accept != "" {
 		req.Header["Accept"] = []string{r.Accept}
+	}
+	if r.stream {
+		req.Header["Accept-Encoding"] = identity
 	}
 	if r.ContentType != "" {
 		req.Header["Content-Type"] = []string{r.ContentType}
@@ -227,6 +234,9 @@ func causeOf(ctx context.Context, err error) error {
 
 // errAbsent is the cause of a 404 whose text is not decoded. Each creation of a child begins with such a response.
 var errAbsent = apierrors.NewGenericServerResponse(http.StatusNotFound, http.MethodGet, schema.GroupResource{}, "", "", 0, false)
+
+// isAbsent reports whether an error wraps errAbsent. It costs much less than [Classify].
+func isAbsent(err error) bool { return errors.Is(err, errAbsent) }
 
 // failure returns the error of an unsuccessful response.
 func failure(r *Request, resp *http.Response) error {

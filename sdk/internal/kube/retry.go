@@ -11,8 +11,8 @@ import (
 func (c *Client) retry(ctx context.Context, r *Request, attempt func() error) error {
 	defer BeginRequest(ctx)()
 	err := attempt()
-	if err == nil {
-		return nil
+	if err == nil || isAbsent(err) {
+		return err
 	}
 	return c.again(ctx, r, attempt, err)
 }
