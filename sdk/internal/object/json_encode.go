@@ -70,9 +70,12 @@ func appendMap(dst []byte, m map[string]any, order []byte) ([]byte, error) {
 
 // appendUnordered appends the members that the order lacks.
 func appendUnordered(dst []byte, m map[string]any, order []byte, start int) ([]byte, error) {
-	known := make(map[string]bool)
-	for key := range Members(order) {
-		known[key] = true
+	var known map[string]bool
+	if len(order) > 0 {
+		known = make(map[string]bool)
+		for key := range Members(order) {
+			known[key] = true
+		}
 	}
 	var err error
 	for _, key := range SortedKeys(m) {
