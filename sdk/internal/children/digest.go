@@ -3,8 +3,10 @@ package children
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"unique"
 
@@ -158,6 +160,43 @@ func (d *Digest) Wake(previous *Digest) Wake {
 		return WakeVerify
 	}
 	return NoWake
+}
+
+// IsProgress reports whether nothing but the progress of a child differs from a previous digest: the fields of the status on which the
+// state depends, without another state, and numbers among the observed fields. It is also progress that only the version differs.
+func (l *Lens) IsProgress(previous, d *Digest) bool {
+	before, after := *previous, *d
+	before.ResourceVersion, after.ResourceVersion = "", ""
+	before.message, after.message = d.message, d.message
+	before.facts, after.facts = d.facts, d.facts
+	before.observed, after.observed = d.observed, d.observed
+	return before == after && l.onlyCounts(previous, d)
+}
+
+// onlyCounts reports whether the observed fields are the same, except for numbers that have become other numbers.
+func (l *Lens) onlyCounts(previous, d *Digest) bool {
+	if previous.observed == d.observed {
+		return true
+	}
+	before, err := l.ObservedFields(previous)
+	if err != nil {
+		return false
+	}
+	after, err := l.ObservedFields(d)
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(object.ComputeDiff(before, after), func(item object.DiffItem) bool {
+		return !isNumber(item.Old) || !isNumber(item.New)
+	})
+}
+
+func isNumber(value any) bool {
+	switch value.(type) {
+	case int64, float64, json.Number:
+		return true
+	}
+	return false
 }
 
 // Changes returns how the fields of the status on which the state depends, and the observed fields, differ from a

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unique"
@@ -111,6 +112,47 @@ func TestDigest_WakesForWhatConcernsTheParent(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestLens_ProgressIsNoOtherState(t *testing.T) {
+	counted := lens
+	counted.Observe = append(slices.Clone(lens.Observe), object.Path{"status", "count"}, object.Path{"status", "nodes"})
+	const status = "address: 10.0.0.1"
+	const available = `conditions: [{type: Available, status: "True"}]`
+	for name, tt := range map[string]struct {
+		before, after string // fields of the status in place of the address
+		meta          []string
+		want          bool
+	}{
+		"only the version":       {status, status, []string{`resourceVersion: "100"`, `resourceVersion: "101"`}, true},
+		"ready replicas":         {status, status, []string{"readyReplicas: 1", "readyReplicas: 2"}, true},
+		"a condition":            {status, status + `, conditions: [{type: Progressing, status: "True"}]`, nil, true},
+		"a number":               {"count: 1", "count: 2", nil, true},
+		"a fraction":             {"count: 1", "count: 1.5", nil, true},
+		"a number within a map":  {"nodes: {a: 1, b: x}", "nodes: {a: 2, b: x}", nil, true},
+		"the first number":       {status, status + ", count: 1", nil, false},
+		"no number any longer":   {status + ", count: 1", status, nil, false},
+		"a text for a number":    {"count: 1", "count: x", nil, false},
+		"an observed text":       {status, "address: 10.0.0.2", nil, false},
+		"a text beside a number": {"nodes: {a: 1, b: x}", "nodes: {a: 2, b: y}", nil, false},
+		"the state":              {available, available, []string{"readyReplicas: 1", "readyReplicas: 3, availableReplicas: 3"}, false},
+		"the generation":         {status, status, []string{"generation: 2", "generation: 3", "observedGeneration: 2", "observedGeneration: 3"}, false},
+		"our entry":              {status, status, []string{`{"f:spec": {"f:replicas": {}}}`, `{"f:spec": {}}`}, false},
+		"the hash":               {status, status, []string{"00ff", "00fe"}, false},
+		"another owner":          {status, status, []string{"8a02", "8a03"}, false},
+		"created again":          {status, status, []string{"8a01", "8a03"}, false},
+	} {
+		digests := make([]Digest, 2)
+		for i, replacements := range [][]string{{status, tt.before}, append([]string{status, tt.after}, tt.meta...)} {
+			var err error
+			if digests[i], err = counted.Digest(parsed(t, strings.NewReplacer(replacements...).Replace(web))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := counted.IsProgress(&digests[0], &digests[1]); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

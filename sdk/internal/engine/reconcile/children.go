@@ -196,9 +196,11 @@ func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event str
 		return w
 	}
 	if now.Wake(&before) == children.WakeVerify {
+		w.Patient = true
 		w.Kind = inspect.WakeVerify
 		return w
 	}
+	w.Patient = k.lens.IsProgress(&before, &now)
 	changes, err := k.lens.Changes(&before, &now)
 	if err == nil {
 		w.Changes = changes

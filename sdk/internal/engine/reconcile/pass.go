@@ -79,7 +79,11 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 		f.arm(p, inspect.WakeRetry, delay)
 		return nil
 	}
+	if f.postpone(p) {
+		return nil
+	}
 	p.disarm()
+	p.budget.Spend(r.deps.Now())
 	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes, began: r.deps.Now()}
 	if slices.ContainsFunc(p.wakes, func(w reasons.Wake) bool { return w.Kind != inspect.WakeStart }) {
 		p.pass.sight = p.hashSight() + f.hashWatched(b.Object.UID)
@@ -149,7 +153,7 @@ func (p *Pass) end(out handlers.Outcome) *observe.EndedPass {
 		f.arm(parent, inspect.WakeRecheck, p.recheck)
 	}
 	f.armReadiness(parent)
-	if len(parent.wakes) > 0 {
+	if len(parent.wakes) > 0 && !f.postpone(parent) {
 		f.requeue(parent)
 	}
 	return p.report(out)

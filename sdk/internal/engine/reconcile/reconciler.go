@@ -111,6 +111,7 @@ type parent struct {
 
 	essence uint64
 	wakes   reasons.List
+	budget  reasons.Budget
 	pass    *Pass
 	begun   bool // there was a pass
 
@@ -209,9 +210,20 @@ func (r *Reconciler) Forget(key queue.Key) {
 // wake adds a reason for a pass, and requeues the parent unless a pass is running. The lock must be held.
 func (f *family) wake(p *parent, w reasons.Wake) {
 	p.wakes.Add(w)
-	if p.pass == nil {
+	if p.pass == nil && !f.postpone(p) {
 		f.requeue(p)
 	}
+}
+
+// postpone reports whether the pass for the reasons has to wait. If so, the pass begins when the budget permits it, or earlier for
+// another reason. The lock must be held.
+func (f *family) postpone(p *parent) bool {
+	delay := p.budget.Wait(f.reconciler.deps.Now())
+	if delay == 0 || !p.wakes.Patient() {
+		return false
+	}
+	f.arm(p, "", delay)
+	return true
 }
 
 // requeue makes the queue process the parent, unless its newest version has yet to arrive. The lock must be held.
@@ -222,7 +234,7 @@ func (f *family) requeue(p *parent) {
 	f.reconciler.deps.Queue.Again(f.resource.Key(), requeued(p.object))
 }
 
-// arm starts the timer of the next pass. The lock must be held.
+// arm starts the timer of the next pass. Without a kind, the pass has the reasons that the parent has already. The lock must be held.
 func (f *family) arm(p *parent, kind inspect.WakeKind, after time.Duration) {
 	due := f.reconciler.deps.Now().Add(after)
 	if !p.due.IsZero() && p.due.Before(due) {
@@ -236,6 +248,11 @@ func (f *family) arm(p *parent, kind inspect.WakeKind, after time.Duration) {
 		defer f.mu.Unlock()
 		if p.timer == timer { // otherwise, the timer was disarmed while its function waited for the lock
 			p.disarm()
+			if kind == "" {
+				p.wakes.Hurry()
+				f.requeue(p)
+				return
+			}
 			f.wake(p, reasons.Wake{Kind: kind})
 		}
 	})
