@@ -97,7 +97,7 @@ func (s *storm) parse(text string) *object.Object {
 	return o
 }
 
-// set changes what the next cycles do.
+// set changes the behaviour of the next cycles.
 func (s *storm) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
