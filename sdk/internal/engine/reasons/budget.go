@@ -30,5 +30,5 @@ func (b *Budget) Spend(now time.Time) {
 // Wait returns the time until a patient pass may begin; 0 if it may begin now. If the clock is set back, the time is still at most one
 // interval.
 func (b *Budget) Wait(now time.Time) time.Duration {
-	return min(max(0, b.saved.Add(-(burst - 1) * interval).Sub(now)), interval)
+	return min(max(0, b.saved.Add(-(burst-1)*interval).Sub(now)), interval)
 }
