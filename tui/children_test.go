@@ -147,3 +147,25 @@ func TestWhy_NamesPassAndUnreadyChild(t *testing.T) {
 		sees("4 applied: 3 unchanged, 1 written · 1 pruned · 1 refused").
 		sees("✗ 2/5 ready · ✗ failed Job web-cache-migrate: it has failed: BackoffLimitExceeded")
 }
+
+func TestChildren_EnterShowsYAMLWithManagersOfDrift(t *testing.T) {
+	u := start(t, "children", 80, 24).press("j", "j", "j", "j", "j", "o", "j", "enter").
+		sees("Deployment web-cache  ▸ progressing · 1 of 3 replicas are ready").sees("back from").sees("kubectl-edit, 2 times, 12s ago").
+		sees("left spec.replicas to autoscaler (scale)").sees("apiVersion: kopf.dev/v1")
+	looks := u.source.intents
+	if got := looks[len(looks)-1]; got.Kind != runner.IntentLook || got.Object == nil || got.Object.Resource != "deployments.v1.apps" || got.Value != "object" {
+		t.Errorf("the session was asked for %+v", got)
+	}
+	u.press("/").write("gold").press("enter").cursorOn("gold").press("m", "esc").sees("apiVersion")
+	u.publish(func(*runner.State) {}).sees("apiVersion")
+	u.press("esc").cursorOn("Deployment web-cache").seesNot("apiVersion")
+	if got := u.source.intents[len(u.source.intents)-1]; got.Kind != runner.IntentLook || got.Object != nil {
+		t.Errorf("the session still follows %+v", got)
+	}
+	u.press("enter", "o").cursorOn("Deployment web-cache").seesNot("apiVersion")
+	u.press("G", "enter").sees("web-cache-copy does not exist")
+	start(t, "children", 80, 24).press("j", "j", "o", "G", "enter").sees("no child is selected")
+	start(t, "children", 80, 24).press("o", "enter").sees("no action on enter")
+	u = start(t, "children", 80, 24).press("j", "j", "j", "j", "j", "o")
+	u.click(5, 6).cursorOn("Deployment").click(5, 6).sees("apiVersion").press("esc", "esc").seesNot("Children")
+}

@@ -114,6 +114,7 @@ func TestGolden_Screens(t *testing.T) {
 		{shot{"resources-filter", "normal", "filter"}, 80, 24},
 		{shot{"resources-no-match", "normal", "nothing matches"}, 80, 24},
 		{shot{"object-yaml-search", "normal", "yaml, searched"}, 80, 24},
+		{shot{"object-children-yaml", "children", "children, yaml"}, 80, 24},
 		{shot{"object-children-none", "normal", "children"}, 80, 24},
 		{shot{"object-delete", "normal", "delete"}, 80, 24},
 		{shot{"object-delete-shared", "shared", "delete"}, 80, 24},

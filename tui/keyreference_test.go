@@ -30,7 +30,7 @@ func TestGolden_KeyReference(t *testing.T) {
 	}
 	var object []parts.Action
 	for _, screen := range []string{"object", "why", "children", "object's log"} {
-		for _, a := range start(t, "normal", 120, 40).press(screens[screen]...).app.page().Actions() {
+		for _, a := range start(t, "children", 120, 40).press(screens[screen]...).app.page().Actions() {
 			if !has(object, a) {
 				object = append(object, a)
 			}

@@ -17,8 +17,8 @@ type looking struct {
 func (a *app) look() tea.Cmd {
 	var wanted looking
 	if a.object != nil {
-		if facet := a.object.LooksAt(); facet != "" {
-			wanted = looking{a.object.Ref(), facet}
+		if ref, facet := a.object.LooksAt(); facet != "" {
+			wanted = looking{ref, facet}
 		}
 	}
 	if wanted == a.looking {

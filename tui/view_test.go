@@ -36,6 +36,7 @@ var screens = map[string][]string{
 	"why":             {"j", "j", "j", "j", "j", "w"},
 	"why, its end":    {"j", "j", "j", "j", "j", "w", "G"},
 	"children":        {"j", "j", "j", "j", "j", "o", "j", "j"},
+	"children, yaml":  {"j", "j", "j", "j", "j", "o", "j", "enter", "j"},
 	"children, last":  {"j", "j", "o", "G"},
 	"object's log":    {"j", "j", "j", "j", "j", "l", "k"},
 	"yaml":            {"j", "j", "j", "j", "j", "y", "j", "j"},

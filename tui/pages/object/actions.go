@@ -12,11 +12,12 @@ import (
 )
 
 var keys = struct {
-	next, previous, back, handlers, why, children, yaml, events, log, fold, managed, match, matchBefore, wrap, filter, copy, save key.Binding
+	next, previous, back, open, handlers, why, children, yaml, events, log, fold, managed, match, matchBefore, wrap, filter, copy, save key.Binding
 }{
 	next:     parts.Key("tab", "next tab", "right"),
 	previous: parts.Key("shift+tab", "", "left"),
 	back:     parts.Key("esc", "back"),
+	open:     parts.Key("enter", "YAML"),
 	handlers: parts.Key("h", ""),
 	why:      parts.Key("w", ""),
 	children: parts.Key("o", ""),
@@ -60,23 +61,16 @@ func (p *Page) Actions() []parts.Action {
 
 // tabActions returns the actions of the tab that is shown.
 func (p *Page) tabActions() []parts.Action {
+	if yaml := p.shownYAML(); yaml != nil {
+		return p.yamlActions(yaml)
+	}
 	switch p.tab {
-	case parts.YAMLTab:
-		noText, noMatch := "", ""
-		if p.yaml.text() == "" {
-			noText = "there is nothing to copy yet"
-		}
-		if len(p.yaml.matches) == 0 {
-			noMatch = "nothing is searched for; / searches"
+	case parts.ChildrenTab:
+		if len(p.children.rows) == 0 {
+			return nil
 		}
 		return []parts.Action{
-			{Binding: keys.fold, Name: "fold or unfold", Column: parts.Look, Do: p.do(p.yaml.fold)},
-			{Binding: keys.managed, Name: "managed fields on or off", Column: parts.Look, Do: p.do(p.yaml.toggleManaged)},
-			{Binding: keys.filter, Name: "search", Column: parts.Go, Do: p.do(p.yaml.search.Type)},
-			{Binding: keys.match, Name: "next match", Column: parts.Go, Unavailable: noMatch, Do: p.do(func() { p.yaml.next(+1) })},
-			{Binding: keys.matchBefore, Name: "previous match", Column: parts.Go, Unavailable: noMatch, Do: p.do(func() { p.yaml.next(-1) })},
-			{Binding: keys.wrap, Name: "wrap or cut long lines", Column: parts.Look, Do: p.do(func() { p.yaml.wrap = !p.yaml.wrap })},
-			{Binding: keys.copy, Name: "copy the YAML", Column: parts.Look, Unavailable: noText, Do: p.copyYAML},
+			{Binding: keys.open, Name: "YAML of the child", Column: parts.Go, Unavailable: p.children.cannotOpen(), Do: p.do(p.children.open)},
 		}
 	case parts.EventsTab:
 		return []parts.Action{
@@ -92,17 +86,34 @@ func (p *Page) tabActions() []parts.Action {
 	return nil
 }
 
+func (p *Page) yamlActions(yaml *yamlPane) []parts.Action {
+	noText, noMatch := "", ""
+	if yaml.text() == "" {
+		noText = "there is nothing to copy yet"
+	}
+	if len(yaml.matches) == 0 {
+		noMatch = "nothing is searched for; / searches"
+	}
+	return []parts.Action{
+		{Binding: keys.fold, Name: "fold or unfold", Column: parts.Look, Do: p.do(yaml.fold)},
+		{Binding: keys.managed, Name: "managed fields on or off", Column: parts.Look, Do: p.do(yaml.toggleManaged)},
+		{Binding: keys.filter, Name: "search", Column: parts.Go, Do: p.do(yaml.search.Type)},
+		{Binding: keys.match, Name: "next match", Column: parts.Go, Unavailable: noMatch, Do: p.do(func() { yaml.next(+1) })},
+		{Binding: keys.matchBefore, Name: "previous match", Column: parts.Go, Unavailable: noMatch, Do: p.do(func() { yaml.next(-1) })},
+		{Binding: keys.wrap, Name: "wrap or cut long lines", Column: parts.Look, Do: p.do(func() { yaml.wrap = !yaml.wrap })},
+		{Binding: keys.copy, Name: "copy the YAML", Column: parts.Look, Unavailable: noText, Do: func() tea.Msg {
+			text := yaml.text()
+			return parts.Copy{Text: text, What: explain.Count(strings.Count(text, "\n"), "line") + " of YAML"}
+		}},
+	}
+}
+
 // do returns the function of an action that only concerns the page.
 func (p *Page) do(f func()) func() tea.Msg {
 	return func() tea.Msg {
 		f()
 		return nil
 	}
-}
-
-func (p *Page) copyYAML() tea.Msg {
-	text := p.yaml.text()
-	return parts.Copy{Text: text, What: explain.Count(strings.Count(text, "\n"), "line") + " of YAML"}
 }
 
 // retryHandler returns the action on the selected handler.
@@ -123,7 +134,12 @@ func unavailable(a parts.Action, why string) parts.Action {
 }
 
 func (p *Page) turn(tab parts.ObjectTab) func() tea.Msg {
-	return p.do(func() { p.tab = tab })
+	return p.do(func() {
+		if p.tab == tab {
+			p.children.opened = nil // the second time, the key leaves the child
+		}
+		p.tab = tab
+	})
 }
 
 // turnBy returns the function of an action that shows another tab, d tabs to the right.
@@ -134,13 +150,17 @@ func (p *Page) turnBy(d int) func() tea.Msg {
 	})
 }
 
-// Back clears the filter. It reports whether there was one.
+// Back clears the filter, or leaves the child that is open. It reports whether there was any.
 func (p *Page) Back() bool {
 	f := p.Filter()
-	if f == nil || f.Text() == "" {
+	switch {
+	case f != nil && f.Text() != "":
+		f.Clear()
+		p.Refresh()
+	case p.tab == parts.ChildrenTab && p.children.opened != nil:
+		p.children.opened = nil
+	default:
 		return false
 	}
-	f.Clear()
-	p.Refresh()
 	return true
 }

@@ -29,6 +29,8 @@ type childrenPane struct {
 	list     render.List
 	selected childRow // row at the cursor
 	top      int      // row of the screen with the titles of the table, as drawn last
+
+	opened *yamlPane // the child whose YAML is shown, or nil
 }
 
 // childRow is a row of the table: a child, one of its drifted fields, or the number of omitted children.
@@ -83,21 +85,73 @@ func (p *childrenPane) layOut() {
 	if i := slices.IndexFunc(p.rows, p.selected.isSame); i >= 0 && p.selected.child != nil {
 		p.list.Cursor = i
 	}
-	p.move(0)
+	p.step(0)
 }
 
 func (p *childrenPane) move(d int) {
+	if p.opened != nil {
+		p.opened.move(d)
+		return
+	}
+	p.step(d)
+}
+
+// step moves the cursor of the table by d rows.
+func (p *childrenPane) step(d int) {
 	p.list.Move(d, len(p.rows))
 	if len(p.rows) > 0 {
 		p.selected = p.rows[p.list.Cursor]
 	}
 }
 
-// click selects the row at a row of the screen.
-func (p *childrenPane) click(y int) {
-	if i := p.list.Offset + y - p.top - 1; y > p.top && i < len(p.rows) {
-		p.move(i - p.list.Cursor)
+// click selects the row at a row of the screen. It reports whether the row was already selected.
+func (p *childrenPane) click(y int) (again bool) {
+	if p.opened != nil {
+		return p.opened.click(y)
 	}
+	i := p.list.Offset + y - p.top - 1
+	if y <= p.top || i >= len(p.rows) {
+		return false
+	}
+	again = i == p.list.Cursor
+	p.step(i - p.list.Cursor)
+	return again
+}
+
+// cannotOpen returns why the YAML of the selected child cannot be shown; empty if it can.
+func (p *childrenPane) cannotOpen() string {
+	switch c := p.selected.child; {
+	case c == nil:
+		return "no child is selected"
+	case c.State == "":
+		return c.Name + " does not exist"
+	}
+	return ""
+}
+
+// open shows the YAML of the selected child.
+func (p *childrenPane) open() {
+	p.opened = newYAMLPane(p.screen, p.selected.child.Ref)
+	p.opened.refresh()
+}
+
+// drawOpened draws the YAML of a child, beneath its state and the fields that others have changed.
+func (p *childrenPane) drawOpened(b *render.Block) {
+	if p.seen != nil {
+		for i := range p.seen.Children {
+			c := &p.seen.Children[i]
+			if !explain.SameObject(c.Ref, p.opened.ref) {
+				continue
+			}
+			w := explain.ChildWord(c)
+			b.End(b.Line().Skip(1).Put(explain.Title, explain.KindName(&c.KindRef)).Skip(2).Put(w.Tone, w.String()).Also(detailTone(c), explain.ChildReason(c)))
+			for k := len(c.Drift) - 1; k >= 0 && b.Rest() > b.H/2; k-- {
+				b.Prose(explain.DriftWord(&c.Drift[k]).Tone, p.driftText(&c.Drift[k]), 2)
+			}
+		}
+	}
+	b.Rule("", "")
+	p.opened.draw(b)
 }
 
 // worst returns the first child that needs the user, otherwise the first child that is not ready; nil if all are ready or unknown.
@@ -120,7 +174,11 @@ func (p *childrenPane) worst() *inspect.Child {
 
 // draw draws the children of an object, beneath them the whole text of the selected row, and the last pass.
 func (p *childrenPane) draw(b *render.Block, o *inspect.Object, gone bool) {
-	if p.seen == nil {
+	switch {
+	case p.opened != nil:
+		p.drawOpened(b)
+		return
+	case p.seen == nil:
 		p.drawNoAnswer(b, o, gone)
 		return
 	}

@@ -51,17 +51,29 @@ func (p *Page) Tab() parts.ObjectTab { return p.tab }
 // SetSize sets the size of the page.
 func (p *Page) SetSize(w, h int) { p.w, p.h = w, h }
 
-// LooksAt returns the shown facet of the object in the cluster; empty if the tab shows none.
-func (p *Page) LooksAt() runner.Facet {
+// LooksAt returns the shown facet of the object or of a child in the cluster; empty if the tab shows none.
+func (p *Page) LooksAt() (inspect.Ref, runner.Facet) {
+	yaml := p.shownYAML()
 	switch {
 	case p.screen.State.NotLooking() != "":
-		return ""
-	case p.tab == parts.YAMLTab:
-		return runner.FacetObject
+		return inspect.Ref{}, ""
+	case yaml != nil:
+		return yaml.ref, runner.FacetObject
 	case p.tab == parts.EventsTab:
-		return runner.FacetEvents
+		return p.ref, runner.FacetEvents
 	}
-	return ""
+	return inspect.Ref{}, ""
+}
+
+// shownYAML returns the YAML of the object or of a child, or nil if the tab shows none.
+func (p *Page) shownYAML() *yamlPane {
+	switch p.tab {
+	case parts.YAMLTab:
+		return p.yaml
+	case parts.ChildrenTab:
+		return p.children.opened
+	}
+	return nil
 }
 
 // Inquire asks for the children of the object while the tab shows them.
@@ -85,11 +97,12 @@ func (p *Page) tabs() []parts.ObjectTab {
 	return all
 }
 
-// Filter returns the filter of the tab; nil if it has none. In the YAML tab, the filter only searches.
+// Filter returns the filter of the tab; nil if it has none. In YAML, the filter only searches.
 func (p *Page) Filter() *parts.Filter {
+	if yaml := p.shownYAML(); yaml != nil {
+		return &yaml.search
+	}
 	switch p.tab {
-	case parts.YAMLTab:
-		return &p.yaml.search
 	case parts.EventsTab:
 		return &p.events.filter
 	case parts.LogTab:
@@ -110,6 +123,9 @@ func (p *Page) Refresh() {
 	}
 	p.log.Refresh()
 	p.yaml.refresh()
+	if p.children.opened != nil {
+		p.children.opened.refresh()
+	}
 	p.events.refresh()
 }
 
@@ -131,7 +147,7 @@ func (p *Page) Move(d int) {
 	}
 }
 
-// Click selects the row at a place. A second click folds YAML.
+// Click selects the row at a place. A second click folds YAML, or opens a child.
 func (p *Page) Click(_, y int) (again bool) {
 	switch p.tab {
 	case parts.HandlersTab:
@@ -139,7 +155,7 @@ func (p *Page) Click(_, y int) (again bool) {
 			p.handlers.Cursor = i
 		}
 	case parts.ChildrenTab:
-		p.children.click(y)
+		return p.children.click(y)
 	case parts.EventsTab:
 		p.events.click(y)
 	case parts.YAMLTab:
