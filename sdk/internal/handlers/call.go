@@ -40,3 +40,10 @@ type Call struct {
 	// Extra is specific to the family: its type is agreed between the engine and package kopf.
 	Extra any
 }
+
+// Keyed is the type of [Call.Extra] for change handlers.
+type Keyed interface {
+	// Turn returns the part of idempotency keys that differs between the handlings of an object. Started is the start of the call's
+	// handler: see [Call]. Several goroutines may call it while the handler runs.
+	Turn(started time.Time) string
+}

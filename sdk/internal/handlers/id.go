@@ -9,8 +9,8 @@ import (
 // reservedNames are the names of annotations that are no progress of handlers.
 var reservedNames = []string{"touch-dummy", "last-handled-configuration", "kopf-managed"}
 
-// reservedPrefixes begin the names of annotations that keep what could not be read, and permanent failures.
-var reservedPrefixes = []string{"unreadable.", "failed-handler."}
+// reservedPrefixes begin the names of annotations that keep unreadable values, permanent failures, and steps.
+var reservedPrefixes = []string{"unreadable.", "failed-handler.", "handler-steps."}
 
 // checkID returns an error if an id makes no annotation name: the API server would reject all patches
 // with the handler's progress. Of the characters that names cannot have, slashes and angle brackets

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
@@ -89,6 +90,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	a := c.newAttempt(c.subject, h, c.plan.Cause)
 	a.Retries, a.Started = one.Record.Retries, one.Record.Started
 	a.Call.Sub, a.Call.ExecuteSubs, a.Then = subs.registry, subs.execute, subs.executeRemaining
+	a.Call.Extra = subs
 	out, counts := c.invoker.Try(ctx, a)
 	if !counts {
 		return handlers.Outcome{}, core.ErrStopping
@@ -126,6 +128,11 @@ type subhandlers struct {
 
 func (c *cycle) newSubhandlers(parent *handlers.Handler) *subhandlers {
 	return &subhandlers{cycle: c, parent: parent, registry: handlers.NewSubregistry(parent)}
+}
+
+// Turn implements [handlers.Keyed].
+func (s *subhandlers) Turn(started time.Time) string {
+	return s.cycle.plan.Turn(s.cycle.view, s.parent.ID, started)
 }
 
 // executeRemaining executes the sub-handlers if the handler did not execute them.

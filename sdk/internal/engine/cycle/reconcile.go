@@ -48,7 +48,7 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 		pass.Abort()
 		return core.ErrStopping
 	}
-	c.view.Kinds.Store(c.view.Stored, pass.Kinds(c.view.Kinds.Read(c.view.Stored)), c.writes.Own)
+	c.view.Kinds().Store(c.view.Stored, pass.Kinds(c.view.Kinds().Read(c.view.Stored)), c.writes.Own)
 	pass.End(out)
 	if health, says := pass.Health(out.Err); says {
 		c.calls.conditions.Passed(memory.HashEssence(c.plan.Cause.New), out, health)

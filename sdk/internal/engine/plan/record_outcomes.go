@@ -47,6 +47,9 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	w.rememberHandled(out.Final, done)
 	if !done {
 		r.Unfinished, r.Delays = true, r.Progress.Delays(now)
+		if err := w.storeSteps(); err != nil {
+			return err
+		}
 		return w.markRecalled()
 	}
 	if err := w.storeFailures(r.Progress, out); err != nil {

@@ -27,7 +27,7 @@ type View struct {
 	Progress state.ProgressStorage
 	diffbase state.DiffBaseStorage
 	failures state.Failures
-	Kinds    state.ChildKinds
+	steps    usedSteps
 
 	rebind func(*object.Object)    // binds both storages to another version; nil binds them to the stored tree alone
 	warn   func(*state.BrokenMark) // callback for each broken record
@@ -39,7 +39,7 @@ func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object
 	if err != nil {
 		return nil, fmt.Errorf("decode the object: %w", err)
 	}
-	v := &View{Tree: tree, Stored: unwritten.Overlay(tree), settings: d.Settings, extra: extra, failures: d.Failures, Kinds: state.ChildKinds{Prefix: d.Failures.Prefix}, warn: warn}
+	v := &View{Tree: tree, Stored: unwritten.Overlay(tree), settings: d.Settings, extra: extra, failures: d.Failures, warn: warn}
 	v.rebind = func(obj *object.Object) {
 		v.Progress = state.BindProgress(ctx, d.Settings.Progress, obj)
 		v.diffbase = state.BindDiffBase(ctx, d.Settings.DiffBase, obj)
@@ -53,7 +53,7 @@ func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object
 
 // essence returns the essence of a version, without the operator's records and the ignored metadata.
 func (v *View) essence(tree map[string]any) map[string]any {
-	return v.ownless(v.Kinds.Clear(v.failures.Clear(v.diffbase.Essence(tree, v.extra))))
+	return v.ownless(v.stepStorage().Clear(v.Kinds().Clear(v.failures.Clear(v.diffbase.Essence(tree, v.extra)))))
 }
 
 func (v *View) ownless(essence map[string]any) map[string]any {
@@ -134,6 +134,9 @@ func (v *View) exclude(mark *state.BrokenMark) bool {
 	v.warn(mark)
 	return true
 }
+
+// Kinds returns the storage of the kinds of the object's children.
+func (v *View) Kinds() state.ChildKinds { return state.ChildKinds{Prefix: v.failures.Prefix} }
 
 // SetBrokenAside moves the broken records aside by a patch.
 func (v *View) SetBrokenAside(own *patch.Patch) {

@@ -41,7 +41,9 @@ func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *ob
 	if state.ForgetLastHandled(state.BindDiffBase(ctx, settings.DiffBase, obj), tree, forgotten) == nil {
 		tree = patch.Merged(tree, forgotten.Tree())
 	} // otherwise, the fields of this storage count as foreign
-	tree = state.ChildKinds{Prefix: r.deps.Failures.Prefix}.Clear(failures.Clear(state.BindProgress(ctx, settings.Progress, obj).Clear(tree)))
+	tree = failures.Clear(state.BindProgress(ctx, settings.Progress, obj).Clear(tree))
+	prefix := failures.Prefix
+	tree = state.StepStorage{Prefix: prefix}.Clear(state.ChildKinds{Prefix: prefix}.Clear(tree))
 	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
 		tree = object.Without(tree, object.Path{"metadata", field})
 	}

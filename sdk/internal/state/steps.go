@@ -1,0 +1,138 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+// HandlerSteps is the record of the handlings of an object in which one handler has used idempotency keys. It stays on the
+// object between the handlings, because it counts them.
+type HandlerSteps struct {
+	Handler string    // id of the handler
+	Run     time.Time // start of the handler's progress record in the unfinished handling; zero after its end
+	Epoch   int       // number of ended handlings
+}
+
+// Ended returns the record after the end of the handling.
+func (s HandlerSteps) Ended() HandlerSteps {
+	return HandlerSteps{Handler: s.Handler, Epoch: s.Epoch + 1}
+}
+
+// isOf reports whether the record belongs to one of the handlers, or to one of their sub-handlers.
+func (s HandlerSteps) isOf(ids []string) bool {
+	for _, id := range ids {
+		if rest, ok := strings.CutPrefix(s.Handler, id); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// stepsName is the start of the names of the annotations. Ids of handlers cannot start with it.
+const stepsName = "handler-steps."
+
+// stepsText is the JSON of a [HandlerSteps].
+type stepsText struct {
+	Handler string `json:"handler"` // first key, so that the value differs from progress records
+	Run     string `json:"run,omitempty"`
+	Epoch   int    `json:"epoch"`
+}
+
+// StepStorage keeps the steps of handlers in annotations, one for each handler. Kopf for Python keeps the annotations, and
+// does not read them.
+type StepStorage struct {
+	Prefix string
+}
+
+// Read returns the record of a handler. Without a readable record, it returns an empty one.
+func (s StepStorage) Read(obj map[string]any, id string) HandlerSteps {
+	if steps, ok := decodeSteps(object.Annotations(obj)[s.key(id, obj)]); ok && steps.Handler == id {
+		return steps
+	}
+	return HandlerSteps{Handler: id}
+}
+
+// ReadAll returns the records of the handlers and of their sub-handlers, sorted by the handlers' ids. It ignores records of
+// other operators, and records that Kubernetes copied from an owner.
+func (s StepStorage) ReadAll(obj map[string]any, ids []string) []HandlerSteps {
+	var all []HandlerSteps
+	for key, stored := range object.Annotations(obj) {
+		if !s.owns(key) {
+			continue
+		}
+		if steps, ok := decodeSteps(stored); ok && key == s.key(steps.Handler, obj) && steps.isOf(ids) {
+			all = append(all, steps)
+		}
+	}
+	if len(all) > 1 {
+		sort.Slice(all, func(i, j int) bool { return all[i].Handler < all[j].Handler })
+	}
+	return all
+}
+
+func decodeSteps(stored any) (HandlerSteps, bool) {
+	text, ok := stored.(string)
+	if !ok {
+		return HandlerSteps{}, false
+	}
+	var t stepsText
+	if err := json.Unmarshal([]byte(text), &t); err != nil || t.Handler == "" || t.Epoch < 0 {
+		return HandlerSteps{}, false
+	}
+	steps := HandlerSteps{Handler: t.Handler, Epoch: t.Epoch}
+	if t.Run == "" {
+		return steps, true
+	}
+	var err error
+	steps.Run, err = object.ParseTime(t.Run)
+	return steps, err == nil
+}
+
+// Store records steps through the patch. It removes a record that equals an absent one.
+func (s StepStorage) Store(obj map[string]any, steps HandlerSteps, p *patch.Patch) error {
+	key := s.key(steps.Handler, obj)
+	_, stored := object.Annotations(obj)[key]
+	if steps.Run.IsZero() && steps.Epoch == 0 {
+		if stored {
+			p.Remove(annotation(key))
+		} else {
+			p.Discard(annotation(key))
+		}
+		return nil
+	}
+	t := stepsText{Handler: steps.Handler, Epoch: steps.Epoch}
+	if !steps.Run.IsZero() {
+		t.Run = object.FormatTime(steps.Run)
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return fmt.Errorf("record the steps of handler %q: %w", steps.Handler, err)
+	}
+	p.Set(annotation(key), string(text))
+	storePrefixMarker(s.Prefix, obj, p)
+	return nil
+}
+
+// Clear returns the essence without the records; without records, the essence itself. User-defined storages may regard all
+// annotations as a part of the essence.
+func (s StepStorage) Clear(essence map[string]any) map[string]any {
+	if object.Annotations(essence) == nil {
+		return essence
+	}
+	return withoutAnnotations(essence, s.owns)
+}
+
+func (s StepStorage) owns(key string) bool {
+	name, ours := strings.CutPrefix(key, s.Prefix)
+	return ours && strings.HasPrefix(name, "/"+stepsName)
+}
+
+func (s StepStorage) key(id string, obj map[string]any) string {
+	return annotationKeys(s.Prefix, false, stepsName+id, obj)[0]
+}

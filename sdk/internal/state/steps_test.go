@@ -1,0 +1,91 @@
+package state
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+)
+
+func TestSteps_ReadWhatWasStored(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678000, time.UTC)
+	want := []HandlerSteps{
+		{Handler: "resize", Run: at, Epoch: 3},
+		{Handler: "resize/spec.size", Epoch: 1},
+		{Handler: "update/" + strings.Repeat("long", 30), Run: at},
+	}
+	for _, prefix := range []string{"kopf.zalando.org", "my.example.com"} {
+		steps, p := StepStorage{Prefix: prefix}, patch.NewPatch()
+		for _, one := range append(want, HandlerSteps{Handler: "others", Epoch: 1}) {
+			if err := steps.Store(nil, one, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		obj := withAnnotations(nil, p)
+		if diff := cmp.Diff(want, steps.ReadAll(obj, []string{"resize", "update", "oth"})); diff != "" {
+			t.Error(diff)
+		}
+		for _, one := range want {
+			if diff := cmp.Diff(one, steps.Read(obj, one.Handler)); diff != "" {
+				t.Error(diff)
+			}
+		}
+		whole := BuildEssence(obj, []object.Path{{"metadata", "annotations"}}, nil)
+		if got := object.Annotations(steps.Clear(whole)); len(got) > 1 {
+			t.Errorf("they belong to the essence of a custom storage: %v", got)
+		}
+		if got := BuildEssence(obj, nil, nil); len(got) != 0 {
+			t.Errorf("they belong to the essence: %v", got)
+		}
+		p = patch.NewPatch()
+		if err := steps.Store(obj, HandlerSteps{Handler: "resize"}, p); err != nil {
+			t.Fatal(err)
+		}
+		if value, removed := p.Lookup(annotation(prefix + "/handler-steps.resize")); value != nil || !removed {
+			t.Errorf("the record of no handling stays: %v", p.Tree())
+		}
+	}
+}
+
+func TestSteps_WireFormat(t *testing.T) {
+	p := patch.NewPatch()
+	run := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	if err := (StepStorage{Prefix: "kopf.zalando.org"}).Store(nil, HandlerSteps{Handler: "create/sub", Run: run, Epoch: 2}, p); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := p.Lookup(annotation("kopf.zalando.org/handler-steps.create.sub"))
+	if want := `{"handler":"create/sub","run":"2026-11-23T12:00:00.000000+00:00","epoch":2}`; got != want {
+		t.Errorf("got  %v\nwant %s", got, want)
+	}
+	if HasRecords(withAnnotations(nil, p), NewSmartProgress()) {
+		t.Error("an operator takes the record for progress")
+	}
+}
+
+func TestSteps_UnreadableRecordsAreIgnored(t *testing.T) {
+	steps := StepStorage{Prefix: "kopf.zalando.org"}
+	for _, text := range []string{`{`, `{}`, `{"handler":"other","epoch":1}`, `{"handler":"fn","epoch":-1}`, `{"handler":"fn","run":"soon","epoch":1}`, `{"handler":"fn","epoch":"1"}`} {
+		obj := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/handler-steps.fn": text}}}
+		if got := steps.Read(obj, "fn"); got != (HandlerSteps{Handler: "fn"}) {
+			t.Errorf("%s: %+v", text, got)
+		}
+		if got := steps.ReadAll(obj, []string{"fn", "other"}); len(got) != 0 {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+func TestSteps_ObjectsWithoutRecordsCostNoAllocation(t *testing.T) {
+	steps := StepStorage{Prefix: "kopf.zalando.org"}
+	obj := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"own": "x", "kopf.zalando.org/fn": `{"started":""}`}}}
+	if allocs := testing.AllocsPerRun(100, func() {
+		steps.ReadAll(obj, []string{"fn"})
+		steps.Clear(obj)
+	}); allocs > 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
