@@ -8,21 +8,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Owner is the object for which a child is claimed.
+// Owner identifies the parent for [ClaimOf].
 type Owner struct{ UID, Group, Kind, Name string }
 
-// Claim is a verdict on whose child an existing object is. At most one of the fields is set, but for Parent.
+// Claim is the relation of an existing object to an owner. Exactly one of Ours, Orphaned, Free and Holder is set.
 type Claim struct {
-	Ours   bool   // it is the owner's child
-	Former bool   // its controller is a deleted object with the kind and the name of the owner
-	Free   bool   // the object has no controller
-	Holder string // its controller, such as "Gateway edge"
+	Ours     bool   // the object is the owner's child
+	Orphaned bool   // the object's controller was an object with the kind and the name of the owner, but another UID
+	Free     bool   // the object has no controller
+	Holder   string // kind and name of the object's controller, such as "Gateway edge"
 
-	Parent string // UID of another parent for which this operator has applied the object; Free is also true
+	Parent string // UID of another parent for which this operator has applied a Free object; empty if there is none
 }
 
-// ClaimOf judges an object by its controller and by the operator's own entry in managedFields. A label alone proves nothing,
-// because it can be copied.
+// ClaimOf returns the relation of an object to an owner, by the object's controller and by the operator's own entry in
+// managedFields. A label alone is no proof, because it can be copied.
 func ClaimOf(o *object.Object, lens Lens, owner Owner) (Claim, error) {
 	meta := o.Member("metadata")
 	for ref := range object.Items(field(meta, "ownerReferences")) {
@@ -34,7 +34,7 @@ func ClaimOf(o *object.Object, lens Lens, owner Owner) (Claim, error) {
 		case plain(field(ref, "uid")) == owner.UID:
 			return Claim{Ours: true}, nil
 		case kind == owner.Kind && name == owner.Name && groupOf(plain(field(ref, "apiVersion"))) == owner.Group:
-			return Claim{Former: true}, nil
+			return Claim{Orphaned: true}, nil
 		}
 		return Claim{Holder: kind + " " + name}, nil
 	}
@@ -57,7 +57,8 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// Authored reports whether the operator itself has given the object the labels of a pass for a parent.
+// Authored reports whether the object's labels name the parent and, by managedFields, the operator itself has set them. Only passes
+// set these labels.
 func Authored(o *object.Object, lens Lens, parent string) bool {
 	own, err := lens.ownEntry(o)
 	if err != nil || own == nil || lens.OwnerOf(o) != parent {
@@ -71,7 +72,7 @@ func Authored(o *object.Object, lens Lens, parent string) bool {
 	return true
 }
 
-// OwnerOf returns the UID of the parent, as the object's label has it.
+// OwnerOf returns the UID of the parent from the object's label; empty without the label.
 func (l *Lens) OwnerOf(o *object.Object) string { return Label(o, l.OwnerLabel) }
 
 // Label returns the value of a label; empty if the object does not have it.
@@ -79,8 +80,8 @@ func Label(o *object.Object, name string) string {
 	return plain(field(o.Member("metadata"), "labels", name))
 }
 
-// ManagedFields returns a copy of the text of managedFields. If brief, it has the operator's own entry, and of the other entries
-// only those without which [Judge] would miss a drift.
+// ManagedFields returns a copy of the JSON of managedFields. If brief, the copy has only the operator's own entry, and the other
+// entries that [Judge] needs to find drift.
 func (l *Lens) ManagedFields(o *object.Object, brief bool) []byte {
 	all := field(o.Member("metadata"), "managedFields")
 	if !brief {
@@ -92,7 +93,7 @@ func (l *Lens) ManagedFields(o *object.Object, brief bool) []byte {
 		switch applied, _, subresource := headOf(item, l.Manager); {
 		case applied:
 			own = item
-		case !stands(subresource, "status"): // an apply of a child has no status
+		case !stands(subresource, "status"): // applied children have no status
 			others = append(others, item)
 		}
 	}
@@ -108,8 +109,8 @@ func (l *Lens) ManagedFields(o *object.Object, brief bool) []byte {
 	return append(kept, ']')
 }
 
-// takes reports whether an entry has fields within an empty part of the operator's own entry. Unreadable entries do, so that
-// [Judge] meets them.
+// takes reports whether an entry has fields below an empty part of the operator's own entry. It also returns true for unreadable
+// entries, so that they stay, and [Judge] returns their error.
 func takes(other, own []byte) bool {
 	entries, err := ParseEntries(slices.Concat([]byte{'['}, other, []byte{','}, own, []byte{']'}))
 	return err != nil || fieldsWithin(entries[1].fields, entries[0].fields)
@@ -134,7 +135,7 @@ func (l *Lens) ownEntry(o *object.Object) (*Entry, error) {
 	return ownOf(entries, l.Manager), nil
 }
 
-// ObservedFields returns the values of [Lens.Observe] as a tree.
+// ObservedFields returns the values of [Lens.Observe] in a digest as a tree.
 func (l *Lens) ObservedFields(d *Digest) (map[string]any, error) {
 	all := tree{}
 	if d.Observed() == "" {

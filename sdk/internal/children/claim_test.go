@@ -36,7 +36,7 @@ func TestClaimOf_ControllerAndOwnEntryDecide(t *testing.T) {
 		want Claim
 	}{
 		"our controller":                {controller("Web", "shop", "p"), Claim{Ours: true}},
-		"a deleted namesake of ours":    {controller("Web", "shop", "q"), Claim{Former: true}},
+		"a deleted namesake of ours":    {controller("Web", "shop", "q"), Claim{Orphaned: true}},
 		"another controller":            {controller("Gateway", "edge", "g"), Claim{Holder: "Gateway edge"}},
 		"nothing":                       {"", Claim{Free: true}},
 		"a copied label":                {`,"labels":{"kopf.dev/owner-uid":"p"}`, Claim{Free: true}},

@@ -9,20 +9,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// place leads to a field of a tree: names of members, and indices of items.
+// place is the path of a field in a tree. Its parts are the names of map members (string) and the indices of list items (int).
 type place []any
 
-// with returns the place that leads one step further. The new place shares no memory with other places.
+// with returns the place with another part at the end. The new place shares no memory with p.
 func (p place) with(part any) place { return append(p[:len(p):len(p)], part) }
 
-// search finds the places that a path in the notation of the API server can mean, such as .spec.containers[name="web"].image.
-// The notation does not quote names, which may have dots and brackets in them: the tree decides where a name ends.
+// search finds the places that a path in the API server's notation can refer to, such as .spec.containers[name="web"].image.
+// The notation does not quote names, so dots and brackets can be parts of names. Only the tree shows where a name ends.
 type search struct {
 	found []place
 }
 
-// in searches a value for the rest of a path. If the value is an item of a list, keys has the fields that identify the item. A
-// path to an identifying field is not found, because the field cannot be removed.
+// in searches a value for the rest of a path. If the value is an item of a list, keys has the fields that identify the item. The
+// search skips identifying fields, because they cannot be removed.
 func (s *search) in(value any, rest string, keys map[string]any, at place) {
 	if rest == "" {
 		s.found = append(s.found, at)
@@ -52,7 +52,7 @@ func (s *search) in(value any, rest string, keys map[string]any, at place) {
 	}
 }
 
-// checkPath returns an error for a path that no object has.
+// checkPath returns an error for a path that is not in the API server's notation.
 func checkPath(path string) error {
 	for rest := path; rest != "" || path == ""; {
 		if name, ok := strings.CutPrefix(rest, "."); ok {
@@ -74,7 +74,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// selector selects items of a list, as does a bracket of a path.
+// selector is a bracket of a path, which selects items of a list. The comments of the fields are examples.
 type selector struct {
 	keys    map[string]any // [name="web"]; nil for other selectors
 	isValue bool
@@ -82,7 +82,7 @@ type selector struct {
 	index   int // [0]
 }
 
-// readSelector reads the selector at the beginning of a text, and returns the rest.
+// readSelector parses the selector at the beginning of a path, and returns the rest of the path.
 func readSelector(text string) (selector, string, error) {
 	var s selector
 	rest, ok := strings.CutPrefix(text, "[")
@@ -119,12 +119,12 @@ func readSelector(text string) (selector, string, error) {
 	return s, rest[1:], nil
 }
 
-// readScalar reads the value at the beginning of a text, and returns the rest.
+// readScalar parses the JSON scalar at the beginning of a path, and returns the rest of the path.
 func readScalar(text string) (value any, rest string, err error) {
 	if strings.HasPrefix(text, `"`) {
 		quoted, err := strconv.QuotedPrefix(text)
 		if err != nil {
-			return nil, "", fmt.Errorf("read a quoted text: %w", err)
+			return nil, "", fmt.Errorf("read a quoted string: %w", err)
 		}
 		value, err := strconv.Unquote(quoted)
 		return value, text[len(quoted):], err
@@ -145,7 +145,7 @@ func readScalar(text string) (value any, rest string, err error) {
 	return value, text[end:], err
 }
 
-// items returns the indices of the selected items. Items that lack keys are selected if no item has all of them.
+// items returns the indices of the selected items. If no item has all keys, it also returns items that lack some.
 func (s *selector) items(list []any) []int {
 	switch {
 	case s.keys != nil:

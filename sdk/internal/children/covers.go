@@ -7,10 +7,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// owned are the metadata that have owners. The API server records no owners of other metadata, such as the name.
-var owned = []string{"annotations", "finalizers", "labels", "ownerReferences"}
+// tracked are the fields of the metadata whose managers the API server records.
+var tracked = []string{"annotations", "finalizers", "labels", "ownerReferences"}
 
-// cover compares the fields of an entry with a canonical tree.
+// cover returns the coverage of a canonical tree by the fields of an entry.
 func cover(fields, desired map[string]any) coverage {
 	var c coverage
 	for _, key := range object.SortedKeys(desired) {
@@ -25,13 +25,13 @@ func cover(fields, desired map[string]any) coverage {
 	return c
 }
 
-// coverage is how far an entry covers a desired object.
+// coverage is the result of the comparison of a desired object with an entry of managedFields.
 type coverage struct {
-	missing []fieldPath
-	whole   []part // maps and lists whose part of the entry is empty
+	missing []fieldPath // desired fields that the entry lacks
+	whole   []part      // maps and lists that the entry has without their contents
 }
 
-// part is a value within an object.
+// part is a value at a path of an object.
 type part struct {
 	at    fieldPath
 	value any
@@ -40,19 +40,19 @@ type part struct {
 func (c *coverage) metadata(fields, meta map[string]any) {
 	at := step{kind: 'f', name: "metadata"}
 	fields, _ = below(fields, at)
-	for _, key := range owned {
+	for _, key := range tracked {
 		if value, ok := meta[key]; ok {
 			c.member(fields, key, value, fieldPath{at})
 		}
 	}
 }
 
-// member visits a member of a map.
+// member compares a member of a map with the fields of the map.
 func (c *coverage) member(fields map[string]any, key string, value any, within fieldPath) {
 	s := step{kind: 'f', name: key}
 	sub, found := below(fields, s)
 	if m, isMap := value.(map[string]any); !found && isMap && len(m) > 0 {
-		for _, key := range object.SortedKeys(m) { // name the fields rather than the map
+		for _, key := range object.SortedKeys(m) { // report the fields as missing rather than the map
 			c.member(nil, key, m[key], within.with(s))
 		}
 		return
@@ -63,7 +63,7 @@ func (c *coverage) member(fields map[string]any, key string, value any, within f
 // visit compares a value with the part of the entry for it.
 func (c *coverage) visit(fields map[string]any, found bool, value any, at fieldPath) {
 	switch {
-	case !found && blank(value): // the API server records nothing for an empty list
+	case !found && blank(value): // the API server records no manager of an empty list
 		return
 	case !found:
 		c.missing = append(c.missing, at)
@@ -83,7 +83,7 @@ func (c *coverage) visit(fields map[string]any, found bool, value any, at fieldP
 	case []any:
 		c.list(fields, value, at)
 	default:
-		if len(fields) > 1 || fields["."] == nil { // it was a map or a list when it was applied
+		if len(fields) > 1 || fields["."] == nil { // the value was a map or a list when it was applied
 			c.missing = append(c.missing, at)
 		}
 	}
@@ -103,14 +103,15 @@ func (c *coverage) list(fields map[string]any, items []any, at fieldPath) {
 			sub, found := below(fields, s)
 			c.visit(sub, found, item, at.with(s))
 		}
-	default: // all of its items were lost
+	default: // the entry has no item
 		if len(items) > 0 {
 			c.missing = append(c.missing, at)
 		}
 	}
 }
 
-// listType returns the kind of the steps to the items of a list, and the keys of any item.
+// listType returns the kind of the steps to the items of a list, and the keys of one of the items. It returns 0 if the fields have
+// no items.
 func listType(fields map[string]any) (byte, map[string]any) {
 	for key := range fields {
 		switch {
@@ -127,7 +128,8 @@ func listType(fields map[string]any) (byte, map[string]any) {
 	return 0, nil
 }
 
-// held returns the fields of a value that are among the fields of another entry, if the entry has a part of the value alone.
+// held returns the parts of a value that the fields of another manager's entry contain. It returns nil if the entry has the value
+// only as a whole.
 func held(fields map[string]any, value any, at fieldPath) []fieldPath {
 	var all []fieldPath
 	visit := func(s step, item any) {
@@ -160,8 +162,8 @@ func held(fields map[string]any, value any, at fieldPath) []fieldPath {
 	return all
 }
 
-// mapList visits the items of a map list. Each item of the entry matches at most one item of the list. Items that have all keys
-// are matched before items that lack some.
+// mapList compares the items of a list with keys, such as containers. Each item of the entry matches at most one item of the list.
+// Items with all keys match first.
 func (c *coverage) mapList(fields map[string]any, items []any, keys map[string]any, at fieldPath) {
 	recorded := map[string]map[string]any{}
 	for _, key := range object.SortedKeys(fields) {

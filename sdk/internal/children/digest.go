@@ -13,47 +13,47 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Lens says how the children of a kind are read.
+// Lens configures how the operator reads the children of a kind.
 type Lens struct {
-	Manager           string        // the field manager of the operator
-	OwnerLabel        string        // the label that has the UID of the parent
-	StreamLabel       string        // the label by which the children of passes are watched
-	AppliedAnnotation string        // the annotation that has the [Hash]
+	Manager           string        // field manager of the operator
+	OwnerLabel        string        // name of the label with the UID of the parent
+	StreamLabel       string        // name of the label that the watch of the children selects
+	AppliedAnnotation string        // name of the annotation with the [Hash]
 	HasStatus         bool          // the kind has a status subresource
-	Observe           []object.Path // further fields to keep
-	Once              []object.Path // fields that are applied at the creation only
+	Observe           []object.Path // fields whose values a digest keeps, in addition to the state
+	Once              []object.Path // fields that the operator applies only when it creates a child
 
-	// ReadyIf replaces the rules of readiness, except for children that are being deleted or that their controller has not
-	// seen; nil for the rules of [Assess].
+	// ReadyIf replaces the rules of [Assess]; nil to use these rules. It does not decide about children that are being deleted, or
+	// whose newest generation their controller has not observed.
 	ReadyIf func(*object.Object) Health
 }
 
-// MetadataOnly reports whether the metadata of a child suffices, so that its contents never enter the process.
+// MetadataOnly reports whether the metadata of a child suffices, so that the operator need not receive its contents.
 func (l *Lens) MetadataOnly() bool { return !l.HasStatus && len(l.Observe) == 0 && l.ReadyIf == nil }
 
-// Digest is all that the operator keeps of a child: about 300 bytes.
+// Digest has the facts that the operator keeps of a child, in about 300 bytes.
 type Digest struct {
 	UID             string
 	Name            string
 	ResourceVersion string
 	Generation      int64
-	Applied         uint64 // bits of the annotation, 0 if there is none
-	Entry           uint64 // hash of the fields that we own, 0 if we own none
+	Applied         uint64 // hash in the annotation, 0 without it
+	Entry           uint64 // hash of the operator's entry in managedFields, 0 without it
 	State           State
-	Misassigned     bool // [Lens.Reassign] has another owner for some field
+	Misassigned     bool // [Lens.Reassign] would change the managedFields
 
 	namespace, owner, message, facts, observed unique.Handle[string]
 }
 
-// SetState replaces the state and its reason.
+// SetState sets the state and the message.
 func (d *Digest) SetState(state State, message string) {
 	d.State, d.message = state, unique.Make(message)
 }
 
-// SetOwner replaces the UID of the parent.
+// SetOwner sets the UID of the parent.
 func (d *Digest) SetOwner(uid string) { d.owner = unique.Make(uid) }
 
-// valueOf returns the text of a handle; empty for the zero handle.
+// valueOf returns the string of a handle; empty for the zero handle.
 func valueOf(h unique.Handle[string]) string {
 	if h == (unique.Handle[string]{}) {
 		return ""
@@ -61,24 +61,24 @@ func valueOf(h unique.Handle[string]) string {
 	return h.Value()
 }
 
-// Namespace returns the namespace of the child; empty for cluster-scoped ones.
+// Namespace returns the namespace of the child; empty for a cluster-scoped child.
 func (d *Digest) Namespace() string { return valueOf(d.namespace) }
 
-// Owner returns the UID of the parent, as the child's label has it.
+// Owner returns the UID of the parent from the child's label; empty without the label.
 func (d *Digest) Owner() string { return valueOf(d.owner) }
 
-// Message returns the reason of the state.
+// Message returns the reason for the state, such as "1 of 3 replicas are ready".
 func (d *Digest) Message() string { return valueOf(d.message) }
 
-// Observed returns the JSON list of the values of [Lens.Observe], with null for absent ones; empty if there are none.
+// Observed returns the values of [Lens.Observe] as a JSON list, with null for absent fields. It is empty if Observe is nil.
 func (d *Digest) Observed() string { return valueOf(d.observed) }
 
-// Digest reads a version of a child, which must have been parsed with its managedFields.
+// Digest returns the digest of a child. The child must have been parsed with its managedFields.
 func (l *Lens) Digest(o *object.Object) (Digest, error) {
 	r := readerOf(o)
 	h := r.assess(o, l.HasStatus, l.ReadyIf)
 	var annotations, labels, managed []byte
-	for key, value := range object.Members(r.metadata) { // once, because managedFields are most of the text
+	for key, value := range object.Members(r.metadata) { // a single loop, because managedFields are most of the JSON
 		switch key {
 		case "annotations":
 			annotations = value
@@ -106,12 +106,13 @@ func (l *Lens) Digest(o *object.Object) (Digest, error) {
 	}, nil
 }
 
-// Identity returns a digest with nothing but the identity and the version of an object.
+// Identity returns a digest with only the namespace, the name, the UID and the resourceVersion of an object.
 func Identity(o *object.Object) Digest {
 	return Digest{UID: o.UID, Name: strings.Clone(o.Name), ResourceVersion: o.ResourceVersion, namespace: unique.Make(o.Namespace)}
 }
 
-// entry returns the hash of the text of our entry. The API server writes the same fields in the same order.
+// entry returns the hash of the operator's entry; 0 without it. The hash of the JSON suffices, because the API server always
+// writes the same fields in the same order.
 func (l *Lens) entry(managedFields []byte) uint64 {
 	for item := range object.Items(managedFields) {
 		if applied, fields, _ := headOf(item, l.Manager); applied {
@@ -142,13 +143,13 @@ type Wake int
 
 // The effects.
 const (
-	NoWake     Wake = iota // nothing that concerns the operator has changed
-	WakeVerify             // others have changed fields, but none of ours by the records: apply once, paced and without force
-	WakeParent             // the parent is reconciled
+	NoWake     Wake = iota // no pass is needed
+	WakeVerify             // a pass must verify the child by an apply: another client has changed it, apparently in no applied field
+	WakeParent             // a pass is needed, because the digest has changed
 )
 
-// Wake compares a digest with an earlier digest of the same name. The operator must have made no write between the two, because
-// Wake takes each difference for a change by another client.
+// Wake compares a digest with an earlier digest of a child with this name. The operator must not have written the child between
+// the two versions, because Wake treats each difference as a change by another client.
 func (d *Digest) Wake(previous *Digest) Wake {
 	before, after := *previous, *d
 	before.ResourceVersion, after.ResourceVersion = "", ""
@@ -162,8 +163,9 @@ func (d *Digest) Wake(previous *Digest) Wake {
 	return NoWake
 }
 
-// IsProgress reports whether nothing but the progress of a child differs from a previous digest: the fields of the status on which the
-// state depends, without another state, and numbers among the observed fields. It is also progress that only the version differs.
+// IsProgress reports whether a digest differs from a previous one only by the progress of the child. Progress is a change of the
+// message, of status fields that decide about the state, or of numbers in the observed fields. It is also progress if only the
+// resourceVersion differs. A change of the state is no progress.
 func (l *Lens) IsProgress(previous, d *Digest) bool {
 	before, after := *previous, *d
 	before.ResourceVersion, after.ResourceVersion = "", ""
@@ -173,7 +175,7 @@ func (l *Lens) IsProgress(previous, d *Digest) bool {
 	return before == after && l.onlyCounts(previous, d)
 }
 
-// onlyCounts reports whether the observed fields are the same, except for numbers that have become other numbers.
+// onlyCounts reports whether the observed fields of two digests differ only in the values of numbers.
 func (l *Lens) onlyCounts(previous, d *Digest) bool {
 	if previous.observed == d.observed {
 		return true
@@ -199,8 +201,8 @@ func isNumber(value any) bool {
 	return false
 }
 
-// Changes returns how the fields of the status on which the state depends, and the observed fields, differ from a
-// previous digest. Conditions are named by their types: status.conditions.Available.
+// Changes returns the differences between two digests, in the observed fields and in the status fields that decide about the
+// state. The path of a condition has its type: status.conditions.Available.
 func (l *Lens) Changes(previous, d *Digest) (object.Diff, error) {
 	before, err := l.known(previous)
 	if err != nil {
@@ -213,7 +215,7 @@ func (l *Lens) Changes(previous, d *Digest) (object.Diff, error) {
 	return object.ComputeDiff(before, after), nil
 }
 
-// known returns the fields that a digest has, as a tree.
+// known returns a tree of the observed fields and the status fields in a digest.
 func (l *Lens) known(d *Digest) (tree, error) {
 	facts, err := object.DecodeJSON([]byte(valueOf(d.facts)))
 	if err != nil {
@@ -227,7 +229,7 @@ func (l *Lens) known(d *Digest) (tree, error) {
 	return object.With(all, object.Path{"status"}, merged(status, facts)), nil
 }
 
-// merged returns the members of both maps; the facts take precedence.
+// merged returns the union of two maps; members of facts take precedence.
 func merged(observed map[string]any, facts any) any {
 	all, ok := facts.(map[string]any)
 	if !ok || len(observed) == 0 {

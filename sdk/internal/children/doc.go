@@ -1,4 +1,4 @@
-// Package children decides about the children of an object: how a desired child is applied, and whether the API server's
-// record of field ownership still covers the child. It also decides whether a child is ready, and whether its change is a
-// reason to reconcile the parent. All functions depend on their arguments alone, and send no request.
+// Package children has the decisions about children. It encodes desired children, detects drift by the API server's record of
+// field ownership, and judges the readiness of a child. It also decides whether a change of a child needs a pass of its parent.
+// All functions depend only on their arguments, and send no requests.
 package children

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Ownership is a verdict on the fields of a child that the operator has applied.
+// Ownership is the verdict of [Judge] about the operator's entry in the managedFields of a child.
 type Ownership int
 
-// The verdicts. Everything but Covered is a reason to apply the child.
+// The verdicts. Each one except Covered is a reason to apply the child.
 const (
-	Covered      Ownership = iota // our entry has all fields that we apply
-	Drifted                       // our entry lacks applied fields
-	Lost                          // we have no entry, as after managedFields were cleared
-	OtherVersion                  // the entry has another version of the API, which may be removed some day
+	Covered      Ownership = iota // the entry has all desired fields
+	Drifted                       // the entry lacks desired fields
+	Lost                          // there is no entry, for example because a client has cleared managedFields
+	OtherVersion                  // the entry has another API version, which a later CRD may no longer serve
 )
 
 // String implements [fmt.Stringer].
@@ -26,18 +26,18 @@ func (o Ownership) String() string {
 type Drift struct {
 	Path string // such as spec.template.spec.containers[web].image
 
-	// Manager, Operation and Subresource are the present owner; empty if the field was removed, or if the API server has
-	// forgotten who took it.
+	// Manager, Operation and Subresource identify the present manager of the field. They are empty if the field was removed, or if
+	// the API server no longer records the manager.
 	Manager, Operation, Subresource string
 
-	// At is when the field was taken, at the latest; zero if unknown.
+	// At is the latest possible time of the change; zero if unknown.
 	At time.Time
 }
 
-// Scaled reports whether the field was taken through /scale, as autoscalers do. Such a field is left to its owner.
+// Scaled reports whether the field was changed through /scale, as by autoscalers. Such a field stays with its manager.
 func (d Drift) Scaled() bool { return d.Subresource == "scale" }
 
-// String returns the field with its owner.
+// String returns the path of the field and its present manager.
 func (d Drift) String() string {
 	switch {
 	case d.Manager == "":
@@ -50,8 +50,8 @@ func (d Drift) String() string {
 	return d.Path + ", taken by " + d.Manager + " at " + d.At.UTC().Format(time.RFC3339) + " at the latest"
 }
 
-// Judge compares the entries of a child with its canonical tree. The drift is sorted by path, and empty unless the verdict is
-// Drifted.
+// Judge compares the managedFields of a child with the canonical tree of the desired child. The drift is sorted by path, and nil
+// unless the verdict is Drifted.
 func Judge(entries []Entry, manager string, desired map[string]any) (Ownership, []Drift) {
 	own := ownOf(entries, manager)
 	switch {
@@ -73,11 +73,13 @@ func Judge(entries []Entry, manager string, desired map[string]any) (Ownership, 
 		drift = append(drift, takenBy(entries, own, path))
 	}
 	slices.SortFunc(drift, func(a, b Drift) int { return strings.Compare(a.Path, b.Path) })
-	return Drifted, slices.CompactFunc(drift, func(a, b Drift) bool { return a.Path == b.Path }) // the fields of an atomic map
+	// takenBy returns the path of an atomic map once for each of its fields.
+	return Drifted, slices.CompactFunc(drift, func(a, b Drift) bool { return a.Path == b.Path })
 }
 
-// takenWithin returns the fields that others own within a map or a list that our entry has without contents. Either the value is
-// atomic, and nothing within it has an owner. Or its schema is unknown, and our entry had contents before others took them.
+// takenWithin returns the fields that other managers own within a map or a list that the operator's entry has without its
+// contents. There are none in an atomic value, because its fields have no managers. In a value without a schema, the entry had
+// contents before other managers took them.
 func takenWithin(entries []Entry, own *Entry, whole part) []fieldPath {
 	var all []fieldPath
 	for i := range entries {
@@ -88,7 +90,7 @@ func takenWithin(entries []Entry, own *Entry, whole part) []fieldPath {
 	return all
 }
 
-// at returns the part of an entry at a path; nil if there is none.
+// at returns the fields of an entry below a path; nil if the entry lacks the path.
 func (e *Entry) at(path fieldPath) map[string]any {
 	fields := e.fields
 	for _, s := range path {
@@ -97,10 +99,11 @@ func (e *Entry) at(path fieldPath) map[string]any {
 	return fields
 }
 
-// ancient is the manager under which the API server collects old entries if there are many.
+// ancient is the manager to which the API server assigns the fields of old entries when it merges them.
 const ancient = "ancient-changes"
 
-// takenBy finds the present owner of a field. If several own it, the owner through /scale counts, or else the latest.
+// takenBy returns the drift of a field with its present manager. Of several managers, it prefers the manager through /scale, then
+// the manager with the latest change.
 func takenBy(entries []Entry, own *Entry, path fieldPath) Drift {
 	d := Drift{Path: path.String()}
 	for i := range entries {
@@ -117,8 +120,8 @@ func takenBy(entries []Entry, own *Entry, path fieldPath) Drift {
 	return d
 }
 
-// reach reports whether an entry has the field at a path, or an atomic value that contains the field. It also returns the number
-// of steps to the field or to the atomic value.
+// reach reports whether an entry has the field at a path, or an atomic value that contains the field. It also returns the length
+// of the path to the field or the atomic value.
 func (e *Entry) reach(path fieldPath) (int, bool) {
 	fields := e.fields
 	for i, s := range path {

@@ -16,7 +16,7 @@ import (
 
 var errGeneratedName = errors.New("a child with metadata.generateName would be another object in each pass: set metadata.name")
 
-// KindOf returns the group, version and kind that an object states. The kind defaults to the name of the Go type; the group and
+// KindOf returns the group, version and kind of an object. The kind defaults to the name of the Go type; the group and
 // the version are empty if the object lacks an apiVersion.
 func KindOf(obj any) schema.GroupVersionKind {
 	var apiVersion, kind string
@@ -32,12 +32,11 @@ func KindOf(obj any) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-// Encode returns the canonical tree of an object, with the fields that the user has set: this is applied.
-// Left out are null, empty lists, the status, the metadata that the API server owns, and structs that are held by value and
-// have no content. In a Secret, stringData is moved to data. Zero numbers, texts and bools of a struct are kept if their JSON
-// tag has neither omitempty nor omitzero.
+// Encode returns the canonical tree of an object: the fields that the operator applies. The tree has the given version and kind. It
+// lacks null, empty lists, the status, metadata that only the API server sets, and struct fields by value without content. Zero
+// numbers, empty strings and false stay if their JSON tag has neither omitempty nor omitzero. In a Secret, stringData becomes data.
 //
-// The object is a pointer to an API struct, or an [unstructured.Unstructured]. The tree shares no memory with it.
+// The object is a pointer to an API struct, or an [unstructured.Unstructured]. The tree shares no memory with the object.
 func Encode(obj any, kind schema.GroupVersionKind) (map[string]any, error) {
 	var value any
 	var err error
@@ -74,13 +73,13 @@ func Encode(obj any, kind schema.GroupVersionKind) (map[string]any, error) {
 	return tree, nil
 }
 
-// serverOwned are the metadata that only the API server sets, or that are sent for a precondition.
+// serverOwned are the fields of the metadata that only the API server sets. The operator sends some of them as preconditions.
 var serverOwned = []string{
 	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "resourceVersion",
 	"selfLink", "uid",
 }
 
-// moveStringData replaces stringData, whose keys the API server never attributes to the manager that applied them.
+// moveStringData moves stringData to data, because the API server does not record the manager of keys in stringData.
 func moveStringData(tree map[string]any) error {
 	texts, ok := tree["stringData"].(map[string]any)
 	if !ok {
@@ -95,14 +94,14 @@ func moveStringData(tree map[string]any) error {
 	for key, value := range texts {
 		text, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("encode Secret: stringData.%s is not a text: write it in quotes", key)
+			return fmt.Errorf("encode Secret: stringData.%s is not a string: write the value in quotes", key)
 		}
 		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	return nil
 }
 
-// canonical returns a copy of a tree without null and empty lists in maps, in which whole numbers are integers.
+// canonical returns a copy of a tree. The copy has no null and no empty lists in maps, and its whole numbers are int64.
 func canonical(v any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -135,7 +134,7 @@ func canonical(v any) (any, error) {
 		if decoded, err := object.DecodeJSON([]byte(v)); err == nil && decoded != any(v) {
 			return canonical(decoded)
 		}
-		return v, object.CheckTree(v) // an integer of more than 64 bits
+		return v, object.CheckTree(v) // the integer has more than 64 bits
 	default:
 		normal, err := object.Normalize(v)
 		if err != nil {
@@ -145,14 +144,14 @@ func canonical(v any) (any, error) {
 	}
 }
 
-// blank reports whether a member of a map is left out: the API server drops null, and gives no one the ownership of an empty
-// list of maps.
+// blank reports whether a member of a map is null or an empty list. The canonical tree lacks such members: the API server drops
+// null, and records no manager of an empty list.
 func blank(v any) bool {
 	list, ok := v.([]any)
 	return v == nil || ok && len(list) == 0
 }
 
-// number returns a whole number as an integer, so that 1.0 and 1 are one value.
+// number returns a whole number as int64, so that 1.0 and 1 are equal.
 func number(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("JSON has no number %v", f)

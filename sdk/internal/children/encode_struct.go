@@ -19,7 +19,8 @@ var (
 // encodeStruct returns the canonical tree of a Go value.
 func encodeStruct(obj any) (any, error) { return encodeValue(reflect.ValueOf(obj)) }
 
-// encodeValue is [json.Marshal] for trees, but for structs held by value without content, which it leaves out of other structs.
+// encodeValue returns the tree that [json.Marshal] and [json.Unmarshal] would make, in canonical form. It leaves out struct fields
+// by value without content.
 func encodeValue(v reflect.Value) (any, error) {
 	if !v.IsValid() {
 		return nil, nil
@@ -58,10 +59,10 @@ func encodeValue(v reflect.Value) (any, error) {
 
 func marshals(t reflect.Type) bool { return t.Implements(jsonMarshaler) || t.Implements(textMarshaler) }
 
-// byJSON encodes values with an encoding of their own, and rare types.
+// byJSON encodes a value with [json.Marshal]. It is for types with their own marshaler, and for rare types.
 func byJSON(v reflect.Value) (any, error) {
 	if v.CanAddr() {
-		v = v.Addr() // methods of pointers count, too
+		v = v.Addr() // uses a marshaler with a pointer receiver
 	}
 	text, err := json.Marshal(v.Interface())
 	if err != nil {
@@ -132,34 +133,35 @@ func encodeFields(v reflect.Value) (any, error) {
 	return out, nil
 }
 
-// empty reports whether omitempty or omitzero leave a value out.
+// empty reports whether omitempty or omitzero leaves a value out.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:
 		return v.Len() == 0
 	case reflect.Struct:
-		return false // see member.isStruct
+		return false // encodeFields leaves out structs without content
 	default:
 		return v.IsZero()
 	}
 }
 
-// member is a member of the JSON of a struct.
+// member is a field of a struct with its JSON name.
 type member struct {
 	name     string
-	index    []int
-	omits    bool
-	isStruct bool // the struct itself, not a pointer to it
+	index    []int // see [reflect.Value.FieldByIndex]
+	omits    bool  // the tag has omitempty or omitzero
+	isStruct bool  // the type is a struct, and not a pointer to a struct
 }
 
 type structFields struct {
 	fields []member
-	plain  bool
+	plain  bool // see fieldsOf
 }
 
-var knownStructs sync.Map // keys are [reflect.Type], values are structFields
+var knownStructs sync.Map // cache: keys are [reflect.Type], values are structFields
 
-// fieldsOf returns the fields of a struct, and false if the rules of [json.Marshal] about embedded fields are needed.
+// fieldsOf returns the JSON fields of a struct. It returns false if encodeFields does not know all rules of [json.Marshal] that the
+// type needs, such as the rules about ambiguous embedded fields.
 func fieldsOf(t reflect.Type) ([]member, bool) {
 	if known, ok := knownStructs.Load(t); ok {
 		known := known.(structFields)

@@ -171,7 +171,7 @@ func TestEncode_RefusesWhatCannotBeApplied(t *testing.T) {
 		}
 	}
 	number := &unstructured.Unstructured{Object: tree{"stringData": tree{"a": int64(1)}}}
-	if _, err := Encode(number, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}); err == nil || !strings.Contains(err.Error(), "stringData.a is not a text") {
+	if _, err := Encode(number, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}); err == nil || !strings.Contains(err.Error(), "stringData.a is not a string") {
 		t.Errorf("a number in stringData: %v", err)
 	}
 }

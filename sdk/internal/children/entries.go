@@ -7,17 +7,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Entry is an element of metadata.managedFields: the fields that a manager owns.
+// Entry is an element of metadata.managedFields, with the fields that a manager owns.
 type Entry struct {
 	Manager, Operation, Subresource, APIVersion string
 
-	// Time is when the manager last changed any of its fields; zero if the API server records none, as for /scale.
+	// Time is the time of the manager's last change of any field; zero if the API server records none, as for /scale.
 	Time time.Time
 
 	fields map[string]any
 }
 
-// Entries reads the decoded metadata.managedFields of an object.
+// Entries parses the decoded metadata.managedFields of an object.
 func Entries(managedFields any) ([]Entry, error) {
 	list, ok := managedFields.([]any)
 	if !ok && managedFields != nil {
@@ -45,7 +45,8 @@ func Entries(managedFields any) ([]Entry, error) {
 	return entries, nil
 }
 
-// headOf reads the text of an entry: whether a manager has made it by applying the object, the text of the fields, and the subresource.
+// headOf reads the JSON of an entry. It reports whether the entry is for applies of a manager to the object itself, and returns the
+// JSON of the entry's fieldsV1 and subresource.
 func headOf(item []byte, manager string) (applied bool, fields, subresource []byte) {
 	var by, operation []byte
 	for key, value := range object.Members(item) {
@@ -64,7 +65,7 @@ func headOf(item []byte, manager string) (applied bool, fields, subresource []by
 	return applied, fields, subresource
 }
 
-// ParseEntries reads the text of metadata.managedFields.
+// ParseEntries parses the JSON of metadata.managedFields.
 func ParseEntries(managedFields []byte) ([]Entry, error) {
 	if len(managedFields) == 0 {
 		return nil, nil
@@ -76,7 +77,7 @@ func ParseEntries(managedFields []byte) ([]Entry, error) {
 	return Entries(decoded)
 }
 
-// ownOf returns the entry that a manager has made by applying; nil if there is none.
+// ownOf returns the entry for the applies of a manager; nil if there is none.
 func ownOf(entries []Entry, manager string) *Entry {
 	for i := range entries {
 		if entries[i].applied(manager) {
@@ -91,7 +92,7 @@ func text(v any) string {
 	return s
 }
 
-// applied reports whether a manager has made the entry by applying the object.
+// applied reports whether the entry is for applies of a manager to the object itself, and not to a subresource.
 func (e *Entry) applied(manager string) bool {
 	return e.Manager == manager && e.Operation == "Apply" && e.Subresource == ""
 }

@@ -8,19 +8,20 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// step leads from a value to a part of it, as a key of fieldsV1 does.
+// step is a part of a [fieldPath], and corresponds to a key of fieldsV1.
 type step struct {
-	kind byte // 'f' is a member of a map, 'k' an item of a map list, 'v' a member of a set, 'i' an item at an index
-	name string
-	item any // the item of the list; nil for a member of a map
+	kind byte   // 'f': member of a map; 'k': item of a list with keys; 'v': member of a set; 'i': item at an index
+	name string // name of the member or item for people
+	item any    // item of the list; nil for a member of a map
 }
 
+// fieldPath leads from an object to one of its fields.
 type fieldPath []step
 
-// with returns the path that leads one step further. The new path shares no memory with other paths.
+// with returns the path with another step at the end. The new path shares no memory with p.
 func (p fieldPath) with(s step) fieldPath { return append(p[:len(p):len(p)], s) }
 
-// String returns the path in the notation of users: spec.template.spec.containers[web].image.
+// String returns the path for people, such as spec.template.spec.containers[web].image.
 func (p fieldPath) String() string {
 	var b strings.Builder
 	for _, s := range p {
@@ -36,7 +37,7 @@ func (p fieldPath) String() string {
 	return b.String()
 }
 
-// below returns the part of fieldsV1 to which a step leads; false if the fields have no such part.
+// below returns the fields below a step; false if fieldsV1 lacks the step.
 func below(fields map[string]any, s step) (map[string]any, bool) {
 	switch s.kind {
 	case 'k':
@@ -62,13 +63,14 @@ func below(fields map[string]any, s step) (map[string]any, bool) {
 	}
 }
 
-// subfields returns a part of fieldsV1. An empty part stands for a whole value, or for a map whose contents were lost.
+// subfields returns a part of fieldsV1; false if it is not a map. An empty part stands for a whole value, or for a map whose
+// contents other managers took.
 func subfields(v any) (map[string]any, bool) {
 	m, ok := v.(map[string]any)
 	return m, ok
 }
 
-// keysOf returns the keys of an item of a map list, which a key of fieldsV1 such as k:{"name":"web"} has; otherwise nil.
+// keysOf returns the keys of a list item from a key of fieldsV1, such as k:{"name":"web"}; nil for other keys of fieldsV1.
 func keysOf(key string) map[string]any {
 	text, ok := strings.CutPrefix(key, "k:")
 	if !ok {
@@ -86,8 +88,8 @@ func keysOf(key string) map[string]any {
 	return m
 }
 
-// matches reports whether an item of a list has the keys. If absent keys count, an item without a key matches each value,
-// since the API server sets defaults, such as the protocol of a port.
+// matches reports whether an item of a list has the keys. Unless exact, an absent key matches each value, because the API server
+// sets defaults, such as the protocol of a port.
 func matches(item any, keys map[string]any, exact bool) bool {
 	m, ok := item.(map[string]any)
 	if !ok {
@@ -101,7 +103,7 @@ func matches(item any, keys map[string]any, exact bool) bool {
 	return true
 }
 
-// equalText reports whether a JSON text has a value.
+// equalText reports whether JSON decodes to a value.
 func equalText(v any, text string) bool {
 	decoded, err := object.DecodeJSON([]byte(text))
 	if err != nil {
@@ -111,7 +113,7 @@ func equalText(v any, text string) bool {
 	return err == nil && reflect.DeepEqual(v, same)
 }
 
-// nameOfItem names an item of a map list by the values of its keys, in the order of the keys.
+// nameOfItem returns the name of a list item for people: the values of its keys, in the order of the keys.
 func nameOfItem(item map[string]any, keys map[string]any) string {
 	var values []string
 	for _, key := range object.SortedKeys(keys) {

@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// hashForm is the version of the canonical form: without it, a new form would look like a change by the user.
+// hashForm is the version of the canonical form. Without it, a release with another form would treat each old hash as a change.
 const hashForm = "1:"
 
-// Hash returns the hash of a canonical tree, for the annotation of a child: "1:" and 64 bits in hexadecimal digits.
+// Hash returns the hash of a canonical tree for the annotation of a child: "1:" and 16 hexadecimal digits.
 func Hash(tree map[string]any) (string, error) {
 	sum, err := hash(tree)
 	if err != nil {
@@ -22,12 +22,12 @@ func Hash(tree map[string]any) (string, error) {
 	return hashForm + hex(sum), nil
 }
 
-// buffers are reused for the JSON of trees, with a size that most trees fit in.
+// buffers has reusable buffers for the JSON of trees. Their size suffices for most trees.
 var buffers = sync.Pool{New: func() any { return new([1024]byte) }}
 
 func hex(sum uint64) string { return fmt.Sprintf("%016x", sum) }
 
-// hash returns 64 bits of the canonical JSON of a tree.
+// hash returns the first 64 bits of the SHA-256 of a tree's JSON, whose keys are sorted.
 func hash(tree any) (uint64, error) {
 	buffer := buffers.Get().(*[1024]byte)
 	defer buffers.Put(buffer)
@@ -39,7 +39,7 @@ func hash(tree any) (uint64, error) {
 	return binary.BigEndian.Uint64(sum[:8]), nil
 }
 
-// HashText returns the text of a hash that [ParseHash] has read; empty for 0.
+// HashText returns the annotation of a hash, and so reverses [ParseHash]; empty for 0.
 func HashText(sum uint64) string {
 	if sum == 0 {
 		return ""
@@ -47,8 +47,8 @@ func HashText(sum uint64) string {
 	return hashForm + hex(sum)
 }
 
-// ParseHash returns the bits of an annotation that [Hash] has made. It returns 0 for all texts of other forms; then the child is
-// applied again.
+// ParseHash returns the 64 bits of an annotation that [Hash] has made. It returns 0 for an annotation of another form, so that the
+// operator applies the child again.
 func ParseHash(text string) uint64 {
 	if len(text) != len(hashForm)+16 || text[:len(hashForm)] != hashForm {
 		return 0

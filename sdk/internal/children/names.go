@@ -15,14 +15,14 @@ const (
 )
 
 // NameOf joins parts with "-" to a name that is valid for objects of all kinds: at most 52 lower-case letters, digits and "-".
-// If it has to cut the name or to replace characters, it appends a hash, so that different parts have different names.
+// If it has to cut the name or to replace characters, it appends a hash of the parts, so that different parts have different names.
 func NameOf(parts ...string) string {
 	full := strings.Join(parts, "-")
 	return shorten(full, maxName, func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' })
 }
 
-// LabelValue returns a text as the value of a label. If the text is no valid value, such as one of more than 63 characters, its
-// beginning and a hash are the value.
+// LabelValue returns a string as a valid value of a label. If the string is invalid, such as a string of more than 63 characters,
+// LabelValue returns its beginning with a hash.
 func LabelValue(text string) string {
 	if text == "" {
 		return ""
@@ -49,9 +49,8 @@ func shorten(full string, limit int, valid func(c byte) bool) string {
 	return strings.Trim(strings.TrimRight(name[:min(len(name), limit-suffix)], "-_.")+"-"+Checksum(full)[:8], "-")
 }
 
-// Checksum returns 16 hexadecimal digits that differ if the values differ. In an annotation of a pod template, a new checksum
-// makes the controller replace the pods. The order of the keys of a map does not matter. Checksum panics for values that JSON
-// cannot express.
+// Checksum returns 16 hexadecimal digits that change with the values. The order of the keys of a map does not matter. Checksum
+// panics for values that JSON cannot express.
 func Checksum(values ...any) string {
 	text, err := json.Marshal(values)
 	if err != nil {

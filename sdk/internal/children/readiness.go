@@ -15,13 +15,13 @@ type tree = map[string]any
 // State classifies a child by its readiness.
 type State uint8
 
-// The states. Unknown is the state of a child whose controller has not written a status, and whose kind has no rule.
+// The states.
 const (
-	Unknown State = iota
+	Unknown State = iota // the controller has written no status, and the kind has no rule
 	Progressing
 	Ready
-	Failed // it does not get ready without a change
-	Terminating
+	Failed      // the child does not become ready without a change
+	Terminating // the child is being deleted
 )
 
 // String returns the state in lower case.
@@ -29,10 +29,10 @@ func (s State) String() string {
 	return [...]string{"unknown", "progressing", "ready", "failed", "terminating"}[s]
 }
 
-// Health is the state of a child, and why.
+// Health is the state of a child with the reason.
 type Health struct {
 	State   State
-	Message string // such as "1 of 3 replicas are ready"
+	Message string // reason for the state, such as "1 of 3 replicas are ready"
 }
 
 func (h Health) is(state State, format string, args ...any) Health {
@@ -43,8 +43,8 @@ func (h Health) is(state State, format string, args ...any) Health {
 	return h
 }
 
-// Assess returns the health of a child by the rules of kstatus, with the exceptions that docs/decisions/children.md lists. Without a
-// status subresource, a kind has no controller that reports, so that its objects are ready once they exist.
+// Assess returns the health of a child by the rules of kstatus, with the exceptions that docs/decisions/children.md lists. Objects
+// of a kind without a status subresource are ready as soon as they exist, because no controller reports about them.
 func Assess(o *object.Object, hasStatus bool) Health { return readerOf(o).assess(o, hasStatus, nil) }
 
 func (r *reader) assess(o *object.Object, hasStatus bool, readyIf func(*object.Object) Health) Health {
@@ -82,10 +82,10 @@ func (r *reader) assess(o *object.Object, hasStatus bool, readyIf func(*object.O
 	return h.is(Ready, "its controller has seen the latest change")
 }
 
-// reader reads the text of an object, and keeps the fields of its status on which the health depends.
+// reader reads fields from the JSON of an object, and collects the status fields that decide about the health.
 type reader struct {
 	metadata, spec, status []byte
-	facts                  tree
+	facts                  tree // status fields that were read
 }
 
 func readerOf(o *object.Object) *reader {
@@ -111,7 +111,7 @@ func (r *reader) hasNoStatus() bool {
 	return true
 }
 
-// field returns the JSON text of the field at a path; nil if there is no such field.
+// field returns the JSON of the field at a path; nil if there is no such field.
 func field(text []byte, path ...string) []byte {
 	for _, key := range path {
 		text = object.Member(text, key)
@@ -119,7 +119,7 @@ func field(text []byte, path ...string) []byte {
 	return text
 }
 
-// decoded returns the value of a text; nil for texts that are absent or no JSON.
+// decoded returns the value of JSON; nil if it is empty or invalid.
 func decoded(value []byte) any {
 	if len(value) == 0 {
 		return nil
@@ -131,7 +131,7 @@ func decoded(value []byte) any {
 	return v
 }
 
-// plain returns the text that a JSON text stands for; empty for other values.
+// plain returns the value of a JSON string; empty for other values.
 func plain(value []byte) string {
 	if n := len(value); n >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 {
 		return string(value[1 : n-1])
@@ -139,7 +139,7 @@ func plain(value []byte) string {
 	return text(decoded(value))
 }
 
-// stands reports whether a JSON text stands for a text. It allocates nothing for texts without escapes.
+// stands reports whether JSON is the string want. It allocates no memory for strings without escapes.
 func stands(value []byte, want string) bool {
 	if bytes.IndexByte(value, '\\') >= 0 {
 		return plain(value) == want
@@ -147,7 +147,7 @@ func stands(value []byte, want string) bool {
 	return len(value) == len(want)+2 && value[0] == '"' && string(value[1:len(value)-1]) == want
 }
 
-// wants returns a number of the spec.
+// wants returns a number of the spec, or a default if the number is absent.
 func (r *reader) wants(otherwise int64, path ...string) int64 {
 	if n, ok := decoded(field(r.spec, path...)).(int64); ok {
 		return n
@@ -155,7 +155,7 @@ func (r *reader) wants(otherwise int64, path ...string) int64 {
 	return otherwise
 }
 
-// number returns a number of the status, and whether it is there.
+// number returns a number of the status; false if it is absent.
 func (r *reader) number(name string) (int64, bool) {
 	n, ok := decoded(field(r.status, name)).(int64)
 	if ok && name != "observedGeneration" {
@@ -164,7 +164,7 @@ func (r *reader) number(name string) (int64, bool) {
 	return n, ok
 }
 
-// count is number with a default of 0, which the API server leaves out.
+// count returns a number of the status; 0 if it is absent, because the API server omits zeros.
 func (r *reader) count(name string) int64 {
 	n, found := r.number(name)
 	if !found {
@@ -173,14 +173,14 @@ func (r *reader) count(name string) int64 {
 	return n
 }
 
-// phase returns a text of the status.
+// phase returns a string of the status; empty if it is absent.
 func (r *reader) phase(name string) string {
 	s := plain(field(r.status, name))
 	r.facts[name] = s
 	return s
 }
 
-// condition returns a condition of the status; its status is empty if it is absent.
+// condition returns a condition of the status; the zero condition if it is absent.
 func (r *reader) condition(kind string) condition {
 	for item := range object.Items(field(r.status, "conditions")) {
 		if plain(field(item, "type")) != kind {
@@ -205,7 +205,7 @@ type condition struct {
 
 func (c condition) reason() string { return plain(field(c.text, "reason")) }
 
-// reasonFor returns the message of a condition, or else its reason, or the text.
+// reasonFor returns a text, followed by the message of the condition or, without a message, by its reason.
 func (c condition) reasonFor(otherwise string) string {
 	if message := plain(field(c.text, "message")); message != "" {
 		return otherwise + ": " + message
@@ -216,10 +216,10 @@ func (c condition) reasonFor(otherwise string) string {
 	return otherwise
 }
 
-// Unready reports whether the child exists, and is neither ready nor being deleted.
+// Unready reports whether the child is neither ready nor being deleted.
 func (d *Digest) Unready() bool { return d.State != Ready && d.State != Terminating }
 
-// Late returns the digest of a child that has not got ready within a limit.
+// Late returns the digest as Failed, because the child has not become ready within a limit.
 func (d Digest) Late(limit time.Duration) Digest {
 	if d.State != Failed {
 		d.State, d.message = Failed, unique.Make("not ready within "+limit.String()+": "+d.Message())
@@ -227,8 +227,8 @@ func (d Digest) Late(limit time.Duration) Digest {
 	return d
 }
 
-// UnreadySince returns since when a child is not ready, as far as its text says: the time of the last apply, or the newest
-// change of a condition. Without conditions, the loss of readiness has no time: it returns the time now.
+// UnreadySince estimates since when a child is unready. It returns the time of the newest change of a condition, or of the operator's
+// last apply if that is later. Without conditions, it returns now.
 func (l *Lens) UnreadySince(o *object.Object, now time.Time) time.Time {
 	var since time.Time
 	for item := range object.Items(field(o.Raw, "status", "conditions")) {

@@ -6,10 +6,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// rule returns the health of an object of a kind. The last argument reports whether its controller has seen it.
+// rule returns the health of an object of a kind. If seen, the status has the observedGeneration of the newest version.
 type rule func(r *reader, h Health, seen bool) Health
 
-// ruleOf returns the rule of the object's kind; nil if it has none. It is no map, which every program would link.
+// ruleOf returns the rule of the object's kind; nil if the kind has none. It is a function rather than a map, because the linker keeps
+// a package's maps in each program.
 func ruleOf(o *object.Object) rule {
 	switch groupOf(o.APIVersion) + "/" + o.Kind {
 	case "/Namespace":
@@ -96,7 +97,7 @@ func pod(r *reader, h Health, _ bool) Health {
 	}
 }
 
-// crashing returns the first container of a pod that the kubelet restarts after longer and longer pauses.
+// crashing returns the name of a pod's first container that is in CrashLoopBackOff; empty if there is none.
 func (r *reader) crashing() string {
 	for item := range object.Items(field(r.status, "containerStatuses")) {
 		if plain(field(item, "state", "waiting", "reason")) == "CrashLoopBackOff" {
@@ -113,7 +114,7 @@ func service(r *reader, h Health, _ bool) Health {
 	return h.is(Ready, "it exists")
 }
 
-// lacks compares numbers of the status with the wanted number, in this order.
+// lacks returns Progressing for the first of the named status numbers that is less than the wanted number; false if there is none.
 func (r *reader) lacks(h Health, wanted int64, names ...string) (Health, bool) {
 	for _, name := range names {
 		if n := r.count(name); n < wanted {
@@ -123,13 +124,14 @@ func (r *reader) lacks(h Health, wanted int64, names ...string) (Health, bool) {
 	return h, false
 }
 
-// words say how the replicas are that a number counts.
+// words has an adjective for the replicas that a status number counts.
 var words = map[string]string{
 	"availableReplicas": "available", "currentReplicas": "current", "fullyLabeledReplicas": "labelled", "readyReplicas": "ready",
 	"replicas": "created", "updatedReplicas": "updated",
 	"currentNumberScheduled": "scheduled", "updatedNumberScheduled": "updated", "numberAvailable": "available", "numberReady": "ready",
 }
 
+// surplus returns Progressing if there are more replicas than wanted; otherwise false.
 func (r *reader) surplus(h Health, wanted int64) (Health, bool) {
 	if n := r.count("replicas"); n > wanted {
 		return h.is(Progressing, "replicas to remove: %d", n-wanted), true
@@ -160,7 +162,7 @@ func deployment(r *reader, h Health, seen bool) Health {
 	}
 	complete := progress.status == "True" && progress.reason() == "NewReplicaSetAvailable"
 	switch {
-	case !complete && r.wants(math.MaxInt32, "progressDeadlineSeconds") != math.MaxInt32: // without a deadline, the condition is not set
+	case !complete && r.wants(math.MaxInt32, "progressDeadlineSeconds") != math.MaxInt32: // without a deadline, there is no condition Progressing
 		return h.is(Progressing, "%s", progress.reasonFor("its new replicas are not complete"))
 	case r.condition("Available").status != "True":
 		return h.is(Progressing, "it is not available")

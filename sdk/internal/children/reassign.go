@@ -7,16 +7,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// OnceSuffix ends the name of the operator's second manager. The second manager owns the fields of [Lens.Once]. Without it, the
-// next apply of the main manager would delete these fields.
+// OnceSuffix is the end of the name of the operator's second manager, which owns the fields of [Lens.Once]. Without the second
+// manager, the next apply of the main manager would delete these fields.
 const OnceSuffix = "-once"
 
-// ancestor is the manager to which the API server gives all fields when an object without managedFields is applied.
+// ancestor is the manager to which the API server assigns all fields when an object without managedFields is first applied.
 const ancestor = "before-first-apply"
 
-// Reassign returns the managedFields of a child with each field of the operator under its proper manager: the second manager has the
-// fields of [Lens.Once], the main manager all others. It drops the entry of before-first-apply: that entry would
-// keep fields in the child that the operator no longer applies. Reassign returns nil if nothing is to be changed, or if the operator has not applied the child.
+// Reassign returns the managedFields of a child with each field of the operator under its proper manager: the fields of [Lens.Once]
+// under the second manager, and all other fields under the main manager. It drops the entry of before-first-apply, because this
+// entry would preserve fields that the operator no longer applies. Reassign returns nil if no entry must change, or if the operator
+// has not applied the child.
 func (l *Lens) Reassign(o *object.Object) []any {
 	return l.reassign(field(o.Member("metadata"), "managedFields"))
 }
@@ -28,7 +29,7 @@ func (l *Lens) reassign(managed []byte) []any {
 	list, _ := decoded(managed).([]any)
 	entries, err := Entries(list)
 	if err != nil {
-		return nil // the judge meets the same error
+		return nil // Judge's caller returns the same error
 	}
 	var main, fields, once, earlier tree
 	var version string // apiVersion of the second manager's entry; the API server drops the entry when it no longer serves this version
@@ -67,7 +68,8 @@ func (l *Lens) reassign(managed []byte) []any {
 	return all
 }
 
-// take splits the part at a path from fieldsV1. An atomic value is taken as a whole. Parents go too if nothing remains within them.
+// take splits fieldsV1 into the part at a path and the rest. It takes an atomic value as a whole. The rest lacks maps that become
+// empty.
 func take(fields tree, path object.Path) (part, rest tree) {
 	key := "f:" + path[0]
 	sub, found := subfields(fields[key])
@@ -89,7 +91,7 @@ func take(fields tree, path object.Path) (part, rest tree) {
 	return tree{key: inner}, rest
 }
 
-// union returns the fields of both; nil if there are none.
+// union returns the fields of a and b; nil if there are none.
 func union(a, b tree) tree {
 	if len(a) == 0 {
 		return b

@@ -6,10 +6,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// Without returns a copy of a canonical tree without some fields, whose paths have the notation of the API server, as in the
-// causes of a conflict: .spec.template.spec.containers[name="web"].image. It also removes maps and lists that get empty; items of
-// lists remain with their keys, unless a path names the item itself. Fields that the tree lacks are skipped. It returns
-// an error for a path that is not in this notation, or that can mean several fields.
+// Without returns a copy of a canonical tree without some fields. The paths of the fields have the API server's notation, as in the
+// causes of a conflict: .spec.template.spec.containers[name="web"].image. Without also removes maps and lists that become empty.
+// Items of lists remain with their keys, unless a path leads to the item itself. Without ignores paths that the tree lacks. It
+// returns an error for a path that is not in this notation, or that can refer to several fields.
 func Without(tree map[string]any, fields []string) (map[string]any, error) {
 	var all cut
 	for _, path := range fields {
@@ -25,7 +25,7 @@ func Without(tree map[string]any, fields []string) (map[string]any, error) {
 		case 1:
 			all.add(s.found[0])
 		default:
-			return nil, fmt.Errorf("read the path %s: it can mean several fields, since names have dots in them", path)
+			return nil, fmt.Errorf("read the path %s: it can refer to several fields, since names contain dots", path)
 		}
 	}
 	rest, _ := all.of(tree)
@@ -35,13 +35,12 @@ func Without(tree map[string]any, fields []string) (map[string]any, error) {
 	return map[string]any{}, nil
 }
 
-// cut is the parts of a value to be removed, by member or index. A nil one removes nothing.
+// cut describes the parts to remove from a value. A nil cut removes nothing.
 type cut struct {
-	whole bool
-	parts map[any]*cut
+	whole bool         // remove the value itself
+	parts map[any]*cut // keys are names of members, or indices of items
 }
 
-// add adds a place.
 func (c *cut) add(at place) {
 	for _, part := range at {
 		if c.parts == nil {
@@ -55,7 +54,7 @@ func (c *cut) add(at place) {
 	c.whole = true
 }
 
-// of returns a copy of a value without the parts, and false if nothing remains of it.
+// of returns a copy of a value without the parts to remove; false if nothing remains.
 func (c *cut) of(value any) (any, bool) {
 	switch {
 	case c == nil || !c.whole && c.parts == nil:

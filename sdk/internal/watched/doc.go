@@ -1,3 +1,3 @@
-// Package watched decides which parents an object concerns that is no child of theirs: the parents name the object in their
-// fields, or a function of the operator names the parents.
+// Package watched finds the parents that a watched object concerns. Either the parents name the object in their fields, or a
+// function of the operator returns the parents. The object is no child of these parents.
 package watched

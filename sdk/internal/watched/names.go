@@ -10,9 +10,9 @@ import (
 // every is the segment of a path that stands for all items of a list, and for all values of a map.
 const every = "*"
 
-// Names returns the names in the fields of a parent, sorted, each once. A field has one name, or a list of names. A name refers to
-// the namespace of the parent, unless it has another namespace in front, as in "team/cert". The names of cluster-scoped objects
-// have no namespace.
+// Names returns the sorted names of objects in the fields of a parent, without duplicates. The value of a field is a name, or a list
+// of names. A name refers to the namespace of the parent, unless it begins with another namespace, as in "team/cert". If the objects
+// are not namespaced, the names have no namespace.
 func Names(parent *object.Object, fields []object.Path, namespaced bool) ([]Name, error) {
 	var all []Name
 	for _, field := range fields {
@@ -45,7 +45,7 @@ func qualified(text, namespace string) Name {
 	return Name{Namespace: namespace, Name: text}
 }
 
-// texts appends the texts of a field of a value.
+// texts appends the strings at a path of a value.
 func texts(all []string, value any, field object.Path) []string {
 	if len(field) > 0 && field[0] != every {
 		inner, _ := object.Lookup(value, field[:1])

@@ -13,24 +13,24 @@ import (
 // Name is the namespace and the name of an object; the namespace is empty for a cluster-scoped object.
 type Name = types.NamespacedName
 
-// Table has the existing objects of a watched resource, and the parents that each object concerns. An object concerns a parent
-// if both have a key in common. By default, the only key of an object is its name, and the keys of a parent are the names in its
-// fields. In a mapped table, the keys of an object are the names of parents, and the only key of a parent is its name.
+// Table has the existing objects of a watched resource, and relates them to parents. An object concerns a parent if they share a
+// key. By default, the only key of an object is its own name, and the keys of a parent are the names in its fields. In a mapped
+// table, the keys of an object are the names of parents, and the only key of a parent is its own name.
 //
 // A Table is not safe for concurrent use.
 type Table struct {
-	versions map[Name]string // resourceVersions of all objects
-	owners   map[Name]string // UIDs of the parents whose children the objects are
+	versions map[Name]string // resourceVersions by object
+	owners   map[Name]string // UID of the parent by object; only for objects that are children
 
 	mapped bool
-	keys   map[Name][]Name            // keys of the mapped objects
-	byKey  map[Name]map[Name]struct{} // mapped objects by their keys
+	keys   map[Name][]Name            // keys by object; empty unless mapped
+	byKey  map[Name]map[Name]struct{} // objects by key; empty unless mapped
 
-	parents   map[string][]Name            // keys of the parents by their UIDs
-	followers map[Name]map[string]struct{} // UIDs of the parents by their keys
+	parents   map[string][]Name            // keys by the UID of the parent
+	followers map[Name]map[string]struct{} // UIDs of parents by key
 }
 
-// NewTable returns an empty table.
+// NewTable returns an empty table. See [Table] for mapped.
 func NewTable(mapped bool) *Table {
 	return &Table{
 		versions: map[Name]string{}, owners: map[Name]string{},
@@ -62,15 +62,15 @@ func (t *Table) Forget(parent string) {
 	delete(t.parents, parent)
 }
 
-// Put stores a version of an object. Owner is the UID of the parent whose child the object is, if any; the object does not
-// concern this parent. The keys count in a mapped table only. Put returns the UIDs of the parents that the change concerns,
-// including those of the previous keys, in no particular order. It returns none if the version is known.
+// Put stores a version of an object. If the object is a child, owner is the UID of its parent, and the object does not concern
+// this parent. Only a mapped table uses the keys. Put returns the UIDs of the parents that the change concerns by the previous
+// or the new keys, in no particular order. It returns nil if the version is known.
 func (t *Table) Put(object Name, version, owner string, keys []Name) []string {
 	before, known := t.versions[object]
 	if known && before == version {
 		return nil
 	}
-	object = Name{Namespace: unique.Make(object.Namespace).Value(), Name: strings.Clone(object.Name)} // not a part of a larger text
+	object = Name{Namespace: unique.Make(object.Namespace).Value(), Name: strings.Clone(object.Name)} // keeps no larger string in memory
 	t.versions[object] = strings.Clone(version)
 	if owner == "" {
 		delete(t.owners, object)
@@ -96,13 +96,13 @@ func (t *Table) Remove(object Name) (parents []string, known bool) {
 	return parents, true
 }
 
-// Keys returns the keys of a mapped object.
+// Keys returns the keys of an object in a mapped table.
 func (t *Table) Keys(object Name) []Name { return t.keys[object] }
 
 // Version returns the resourceVersion of an object; empty if the object is unknown.
 func (t *Table) Version(object Name) string { return t.versions[object] }
 
-// Versions iterates over the objects that concern a parent, with their resourceVersions. An object can come several times.
+// Versions iterates over the objects that concern a parent, with their resourceVersions. It may yield an object several times.
 func (t *Table) Versions(parent string) iter.Seq2[Name, string] {
 	return func(yield func(Name, string) bool) {
 		for _, key := range t.parents[parent] {
@@ -143,7 +143,7 @@ func (t *Table) setKeys(object Name, keys []Name) {
 	}
 }
 
-// concerned returns the UIDs of the parents with one of the keys.
+// concerned returns the UIDs of the parents with at least one of the keys, except for the object's owner.
 func (t *Table) concerned(object Name, keys []Name) []string {
 	all := map[string]struct{}{}
 	for _, key := range keys {

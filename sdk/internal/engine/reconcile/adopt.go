@@ -47,7 +47,7 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 		if c.Entry != 0 { // without an entry, the apply takes all fields over
 			return p.verify(ctx, d, c)
 		}
-	case claim.Former:
+	case claim.Orphaned:
 		return handlers.AsWaiting(fmt.Errorf("%s belongs to a deleted %s of the same name; waiting for the garbage collection of the cluster", d, p.owner.Kind), 5*time.Second)
 	case claim.Free && d.kind.owned.Adopt:
 		p.subject.Logger.Info(fmt.Sprintf("Adopting %s", d), observe.EventKey, observe.LogChildAdopted, "child", d.String())
