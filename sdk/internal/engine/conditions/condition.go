@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The types of the conditions that the operator keeps by itself.
+// The types of the operator's own conditions.
 const (
 	Ready       = "Ready"
 	Reconciling = "Reconciling"
@@ -19,19 +19,19 @@ const (
 
 func reserved(typ string) bool { return typ == Ready || typ == Reconciling || typ == Stalled }
 
-// condition is a condition as the status has it. Without a status, it stands for a condition to remove.
+// condition is a condition in the status of an object. With an empty status, it is a condition to remove.
 type condition struct {
 	typ, status, reason, message string
-	generation                   int64  // 0 if there is none
+	generation                   int64  // observedGeneration; 0 if there is none
 	since                        string // lastTransitionTime
 }
 
 const (
 	maxMessage = 1000  // maximum number of characters of the operator's own messages
-	maxGiven   = 32768 // the limit of the API conventions
+	maxGiven   = 32768 // maximum number of characters of a handler's message, by the API conventions
 )
 
-// conditions returns the operator's own conditions of a verdict.
+// conditions returns the conditions Ready, Reconciling and Stalled for a verdict.
 func (v Verdict) conditions() []condition {
 	message := firstRunes(v.Message, maxMessage)
 	make := func(typ string, holds, speaks bool) condition {
@@ -61,7 +61,7 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-// parse reads a condition of a status; false if the value is no condition.
+// parse returns the condition of an item of status.conditions; false if the item is no condition.
 func parse(value any) (condition, bool) {
 	m, ok := value.(map[string]any)
 	if !ok {
@@ -86,14 +86,12 @@ func (c condition) tree() map[string]any {
 	return m
 }
 
-// timeless returns the condition without its time.
-func (c condition) timeless() condition {
+func (c condition) withoutTime() condition {
 	c.since = ""
 	return c
 }
 
-// silent returns the condition without its time and its message.
-func (c condition) silent() condition {
+func (c condition) withoutTimeAndMessage() condition {
 	c.since, c.message = "", ""
 	return c
 }
@@ -103,7 +101,8 @@ var (
 	reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 )
 
-// given checks and converts a condition of a handler. The generation is used if the condition has none.
+// given converts a condition of a handler, or returns an error if the condition is invalid. A condition without an
+// ObservedGeneration gets the generation.
 func given(c metav1.Condition, generation int64) (condition, error) {
 	fail := func(format string, args ...any) (condition, error) {
 		return condition{}, fmt.Errorf("set the condition %q: %s", c.Type, fmt.Sprintf(format, args...))
@@ -111,7 +110,7 @@ func given(c metav1.Condition, generation int64) (condition, error) {
 	statuses := []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 	switch {
 	case reserved(c.Type):
-		return fail("the operator keeps it by itself; choose another type")
+		return fail("the operator itself keeps this condition; choose another type")
 	case !typePattern.MatchString(c.Type) || len(c.Type) > 316:
 		return fail("the type is not valid; use a name in CamelCase, such as DatabaseReady")
 	case c.Status == "":

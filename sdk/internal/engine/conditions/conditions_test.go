@@ -222,12 +222,12 @@ func TestGiven_InvalidConditionsAreRefused(t *testing.T) {
 		return c
 	}
 	for want, c := range map[string]metav1.Condition{
-		"keeps it by itself":       change(func(c *metav1.Condition) { c.Type = Stalled }),
-		"the type is not valid":    change(func(c *metav1.Condition) { c.Type = "no type" }),
-		`the status is "true"`:     change(func(c *metav1.Condition) { c.Status = "true" }),
-		`the reason is ""`:         change(func(c *metav1.Condition) { c.Reason = "" }),
-		`the reason is "not done"`: change(func(c *metav1.Condition) { c.Reason = "not done" }),
-		"more than 32768":          change(func(c *metav1.Condition) { c.Message = strings.Repeat("x", 32769) }),
+		"the operator itself keeps": change(func(c *metav1.Condition) { c.Type = Stalled }),
+		"the type is not valid":     change(func(c *metav1.Condition) { c.Type = "no type" }),
+		`the status is "true"`:      change(func(c *metav1.Condition) { c.Status = "true" }),
+		`the reason is ""`:          change(func(c *metav1.Condition) { c.Reason = "" }),
+		`the reason is "not done"`:  change(func(c *metav1.Condition) { c.Reason = "not done" }),
+		"more than 32768":           change(func(c *metav1.Condition) { c.Message = strings.Repeat("x", 32769) }),
 	} {
 		if _, err := given(c, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
@@ -252,7 +252,7 @@ func TestKeys_OfTheManagersApply(t *testing.T) {
 			`k:{"type":"` + typ + `"}`: tree{}, ".": tree{},
 		}}}}
 	}
-	got := keys([]any{entry("m", "Apply", "A"), entry("m", "Update", "B"), entry("n", "Apply", "C")}, "m")
+	got := appliedTypes([]any{entry("m", "Apply", "A"), entry("m", "Update", "B"), entry("n", "Apply", "C")}, "m")
 	if diff := cmp.Diff(map[string]bool{"A": true}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -16,24 +16,24 @@ import (
 // situation is the input of a decision.
 type situation struct {
 	live       map[string]any       // status of the newest version of the object
-	verdict    Verdict              // about the handling of the generation
-	generation int64                // generation that was handled; 0 if the resource has none that is worth recording
-	observes   bool                 // the status has the field observedGeneration
-	set        map[string]condition // conditions that handlers have set and the status may lack, by type
-	owned      map[string]bool      // types of the conditions that handlers have set before
+	verdict    Verdict              // verdict about the handlers of this generation
+	generation int64                // handled generation; 0 without a status subresource, where each write of the status raises it
+	observes   bool                 // the schema has the field status.observedGeneration
+	set        map[string]condition // unwritten conditions of handlers, by type
+	owned      map[string]bool      // types of the conditions that handlers set earlier
 	whole      bool                 // the list can only be applied as a whole
 	now        time.Time
 }
 
 // decision is the status to apply.
 type decision struct {
-	same     bool           // the object has it already
-	messages bool           // the object has it but for the messages
-	status   map[string]any // the fields to apply
-	content  string         // the fields without the times, for comparisons
+	same     bool           // the object already has this status
+	messages bool           // the object has this status, except for messages
+	status   map[string]any // fields to apply
+	content  string         // fields without times, for comparisons
 }
 
-// decide returns the status to apply. Conditions of other programs are in it only if the list is applied as a whole.
+// decide returns the status to apply. The status has conditions of other programs only if the list is applied as a whole.
 func decide(s *situation) decision {
 	live, _ := s.live["conditions"].([]any)
 	wanted := s.wanted()
@@ -48,9 +48,9 @@ func decide(s *situation) decision {
 			continue
 		}
 		c.since = s.since(c, had)
-		if !exists || had.timeless() != c.timeless() {
+		if !exists || had.withoutTime() != c.withoutTime() {
 			d.same = false
-			d.messages = d.messages && exists && had.silent() == c.silent()
+			d.messages = d.messages && exists && had.withoutTimeAndMessage() == c.withoutTimeAndMessage()
 		}
 		written[c.typ] = c
 	}
@@ -64,12 +64,13 @@ func decide(s *situation) decision {
 	}
 	d.content = fmt.Sprint(observed)
 	for _, typ := range slices.Sorted(maps.Keys(written)) {
-		d.content += fmt.Sprintf("%+v", written[typ].timeless())
+		d.content += fmt.Sprintf("%+v", written[typ].withoutTime())
 	}
 	return d
 }
 
-// wanted returns the operator's conditions and the set ones, in a stable order. Conditions without a status are to be removed.
+// wanted returns the operator's own conditions, and then the unwritten conditions of handlers, sorted by type. A condition with an
+// empty status must be removed.
 func (s *situation) wanted() []condition {
 	all := s.verdict.conditions()
 	for i := range all {
@@ -85,7 +86,7 @@ func (s *situation) wanted() []condition {
 	return all
 }
 
-// since returns the time of a condition's last transition. Times in the status have a precision of seconds.
+// since returns the lastTransitionTime of a condition, which keeps its previous time unless the status has changed.
 func (s *situation) since(c, had condition) string {
 	switch {
 	case had.status == c.status && had.since != "":
@@ -96,8 +97,8 @@ func (s *situation) since(c, had condition) string {
 	return s.now.UTC().Format(time.RFC3339)
 }
 
-// observed returns the value of status.observedGeneration, nil for none, and whether it differs from the present one. After an
-// error, the present one stays until the handlers have succeeded, have failed or wait.
+// observed returns the new value of status.observedGeneration, or nil to write none. It also reports whether the value changes.
+// While a handler is retried, the present value stays.
 func (s *situation) observed() (value any, changed bool) {
 	present, exists := s.live["observedGeneration"]
 	switch {
@@ -118,10 +119,10 @@ func (s *situation) list(live []any, wanted []condition, written map[string]cond
 	for _, value := range live {
 		c, ok := parse(value)
 		switch now, replaced := written[c.typ]; {
-		case ok && taken[c.typ]: // a second one of the same type
+		case ok && taken[c.typ]: // drop a second condition of this type
 		case ok && replaced:
 			list, taken[c.typ] = append(list, now.tree()), true
-		case ok && slices.ContainsFunc(wanted, func(w condition) bool { return w.typ == c.typ }): // removed
+		case ok && slices.ContainsFunc(wanted, func(w condition) bool { return w.typ == c.typ }): // drop a condition to remove
 		case s.whole, s.owned[c.typ]:
 			list = append(list, object.Clone(value))
 		}
@@ -144,8 +145,9 @@ func find(live []any, typ string) (condition, bool) {
 	return condition{}, false
 }
 
-// strange reports whether the status has conditions of which only managedFields say whether handlers have set them.
-func (s *situation) strange() bool {
+// hasUnattributed reports whether the status has conditions that handlers may have set in earlier processes. Only managedFields show
+// the manager of such conditions.
+func (s *situation) hasUnattributed() bool {
 	live, _ := s.live["conditions"].([]any)
 	return slices.ContainsFunc(live, func(value any) bool {
 		c, ok := parse(value)
@@ -153,8 +155,8 @@ func (s *situation) strange() bool {
 	})
 }
 
-// keys returns the types of the conditions that a manager has applied, by the managedFields of an object.
-func keys(managedFields any, manager string) map[string]bool {
+// appliedTypes returns the types of the conditions that a manager has applied, by the managedFields of an object.
+func appliedTypes(managedFields any, manager string) map[string]bool {
 	types := map[string]bool{}
 	entries, _ := managedFields.([]any)
 	for _, value := range entries {
@@ -165,9 +167,9 @@ func keys(managedFields any, manager string) map[string]bool {
 		fields, _ := object.Lookup(entry, object.Path{"fieldsV1", "f:status", "f:conditions"})
 		items, _ := fields.(map[string]any)
 		for key := range items {
-			var of struct{ Type string }
-			if text, ok := strings.CutPrefix(key, "k:"); ok && json.Unmarshal([]byte(text), &of) == nil {
-				types[of.Type] = true
+			var keys struct{ Type string }
+			if text, ok := strings.CutPrefix(key, "k:"); ok && json.Unmarshal([]byte(text), &keys) == nil {
+				types[keys.Type] = true
 			}
 		}
 	}

@@ -12,36 +12,36 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// Keeper keeps the conditions of all objects whose resources ask for them. It is safe for concurrent use.
+// Keeper keeps the conditions of the objects of all resources with kopf.Conditions. It is safe for concurrent use.
 type Keeper struct {
 	deps *core.Deps
 
 	mu      sync.Mutex
 	objects map[queue.Key]*Object
-	warned  map[string]bool // logged warnings about resources
+	warned  map[string]bool // warnings that were logged, by kind and resource
 
-	reading sync.Mutex          // held while a schema is read, so that it is read once for all objects
-	schemas map[string]*support // schemas of the resources, by their keys
+	reading sync.Mutex          // held while reading a schema, so that all objects share one read
+	schemas map[string]*support // keys are the keys of the resources
 }
 
-// NewKeeper returns the keeper of an operator.
+// NewKeeper returns an operator's Keeper.
 func NewKeeper(d *core.Deps) core.Conditions {
 	return &Keeper{deps: d, objects: map[queue.Key]*Object{}, schemas: map[string]*support{}, warned: map[string]bool{}}
 }
 
-// Object is the knowledge about the conditions of one object. It does not survive a restart.
+// Object keeps the conditions of one object. It exists only in memory.
 type Object struct {
 	keeper *Keeper
 	served atomic.Pointer[core.ServedResource]
 
-	support *support        // support for the last decision; nil before the first one
-	pass    *passed         // the last pass; nil before the first one
+	support *support        // support at the last decision; nil before the first decision
+	pass    *passed         // last pass; nil before the first pass
 	owned   map[string]bool // types of the conditions that handlers have set; nil before managedFields were read
-	content string          // see decision; of the last request that the API server has accepted
-	refused string          // content that the API server does not store
-	written time.Time       // time of the last request
-	again   time.Time       // time before which no request is sent after a failed one
-	errors  int             // failed requests in a row
+	content string          // decision.content of the last accepted request
+	refused string          // decision.content that the API server does not store; empty if there is none
+	written time.Time       // time of the last accepted request
+	again   time.Time       // earliest time of the next request after a failed request
+	errors  int             // consecutive failed requests
 
 	mu  sync.Mutex
 	set map[string]condition // unwritten conditions of handlers, by type
@@ -49,7 +49,7 @@ type Object struct {
 
 // passed is the result of a pass.
 type passed struct {
-	essence uint64
+	essence uint64 // hash of the parent's essence at the pass
 	verdict Verdict
 }
 
@@ -96,8 +96,8 @@ func (o *Object) Passed(essence uint64, out handlers.Outcome, health core.Health
 	o.pass = &passed{essence, ofPass(out, health)}
 }
 
-// judge returns the verdict about the handling; false if it is not decided yet, because handlers are left that are called without a
-// delay, or because there has been no pass for the essence.
+// judge returns the verdict about the handlers of an object. It returns false if the next cycle must call handlers without a delay, or
+// if there was no pass for the present essence.
 func (o *Object) judge(h *core.Handling) (v Verdict, decided bool) {
 	if h.Changing {
 		if v, decided = ofChanges(h.Progress, h.Failures); !decided {
@@ -113,7 +113,7 @@ func (o *Object) judge(h *core.Handling) (v Verdict, decided bool) {
 	return v.and(o.pass.verdict), true
 }
 
-// warnOnce reports whether a warning is the first of its kind about a resource.
+// warnOnce records a warning, and reports whether it is the first one of this kind. The kind includes the resource.
 func (k *Keeper) warnOnce(kind string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,39 +12,40 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/schema"
 )
 
-// form is the way in which the API server stores the conditions of a resource.
+// form is the form of status.conditions in the schema of a resource.
 type form int
 
 // The forms.
 const (
-	byType      form = iota // a map by type, in which each manager has its own conditions
-	whole                   // a list that is applied as a whole
-	absent                  // no conditions
-	unpublished             // unknown, because the API server publishes no schema yet
+	byType      form = iota // a map by type, in which each manager owns its conditions
+	whole                   // an atomic list, which must be applied as a whole
+	absent                  // no list of conditions that the operator may write
+	unpublished             // unknown, because the API server has not published the schema yet
 )
 
-// support is the form of a resource's conditions.
+// support has the form of a resource's conditions, and caches it.
 type support struct {
-	served   *core.ServedResource // the definition that was served then
-	until    time.Time            // time at which the schema is read again; zero if it is not
-	missing  time.Time            // time of the first read without a schema; zero after a read with one
+	served   *core.ServedResource // definition at the time of the read
+	until    time.Time            // time of the next read; zero if the schema is not read again
+	missing  time.Time            // time of the first read without a schema; zero after a read with a schema
 	form     form
-	observes bool // the status has the field observedGeneration
+	observes bool // the schema has the field status.observedGeneration
 }
 
 const (
-	// unsupportedFor is how long a schema without a proper list of conditions counts. The API server publishes a mended schema some
-	// seconds after the definition.
+	// unsupportedFor is the time until the operator reads the schema again if the list is absent or atomic. The API server publishes
+	// a corrected schema some seconds after the change of the definition.
 	unsupportedFor = time.Minute
 
-	// publishedWithin is how long the API server may take to publish the schema of a new definition. Without a schema, the API server
-	// is too old to publish any.
+	// publishedWithin is the time that the API server has to publish the schema of a new definition. After it, the operator assumes
+	// that the API server is too old to publish schemas.
 	publishedWithin = 15 * time.Second
 
+	// unpublishedFor is the time until the operator reads an unpublished schema again.
 	unpublishedFor = time.Second
 )
 
-// support returns how the API server stores the conditions of a resource. It logs a warning, once, if that is not by type.
+// support returns the form of a resource's conditions. For any form except byType, it logs a warning once.
 func (k *Keeper) support(ctx context.Context, served *core.ServedResource) (*support, error) {
 	k.reading.Lock()
 	defer k.reading.Unlock()
@@ -103,17 +104,17 @@ func (k *Keeper) read(ctx context.Context, served *core.ServedResource) (s *supp
 		s.form = unpublished
 		return s, "", nil
 	}
-	const mend = `"x-kubernetes-list-type: map" and "x-kubernetes-list-map-keys: [type]"`
+	const markers = `"x-kubernetes-list-type: map" and "x-kubernetes-list-map-keys: [type]"`
 	list := kind.Field("status", "conditions")
 	s.observes = kind.Field("status", "observedGeneration").Declared
 	switch {
 	case !list.Declared:
 		return s, fmt.Sprintf("Writing no conditions to %s: the definition does not declare status.conditions. Add the list to the definition, with %s, "+
-			`or generate the definition with "kopf crd"`, res.Key(), mend), nil
+			`or generate the definition with "kopf crd"`, res.Key(), markers), nil
 	case !slices.Equal(list.MapKeys, []string{"type"}):
 		s.form = whole
 		return s, fmt.Sprintf("The definition of %s declares status.conditions as an atomic list: if several programs write conditions, their writes conflict. "+
-			"Add %s to the list in the definition", res.Key(), mend), nil
+			"Add %s to the list in the definition", res.Key(), markers), nil
 	}
 	s.form = byType
 	return s, "", nil

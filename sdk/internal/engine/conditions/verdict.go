@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// State is how far the handling of an object is. A greater state has precedence.
+// State is the state of an object's handlers and children. Of several states, the greatest one counts.
 type State int
 
 // The states.
@@ -17,11 +17,11 @@ const (
 	ChildrenNotReady              // the handlers have succeeded, but a child is not ready
 	Waiting                       // the reconcile handler waits
 	Retrying                      // a handler will be called again after an error
-	ChildFailed                   // a child does not get ready without a change
+	ChildFailed                   // a child does not become ready without a change
 	Failed                        // a handler has failed permanently
 )
 
-// String returns the reason in the conditions.
+// String returns the state as the reason in conditions.
 func (s State) String() string {
 	return [...]string{"Complete", "ChildrenNotReady", "Waiting", "Retrying", "ChildFailed", "Failed"}[s]
 }
@@ -29,14 +29,14 @@ func (s State) String() string {
 func (s State) reconciling() bool { return s == ChildrenNotReady || s == Waiting || s == Retrying }
 func (s State) stalled() bool     { return s == ChildFailed || s == Failed }
 
-// Verdict is the judgement about the handling of an object, from which the conditions follow.
+// Verdict is the state of an object from which the conditions follow.
 type Verdict struct {
 	State   State
 	Message string
-	Retried bool // a handler will be called again after an error, so that its generation is not observed
+	Retried bool // a handler will be called again after an error, so observedGeneration stays
 }
 
-// and returns the verdict about two parts of the handling: the worse state, and the first one if both are the same.
+// and combines the verdicts about change handlers and about the pass. The worse state counts; of equal states, v counts.
 func (v Verdict) and(o Verdict) Verdict {
 	worse := v
 	if o.State > v.State {
@@ -68,8 +68,8 @@ func ofPass(out handlers.Outcome, health core.Health) Verdict {
 	return Verdict{}
 }
 
-// ofChanges returns the verdict about the change handlers of an object, by their records after a cycle. It returns false while
-// handlers are left that are called without a delay: the next cycle decides.
+// ofChanges returns the verdict about the change handlers of an object, from their records after a cycle. It returns false if the
+// next cycle must call handlers without a delay; then that cycle decides.
 func ofChanges(progress state.Progress, failures []state.Failure) (v Verdict, decided bool) {
 	if !progress.Done() {
 		for _, h := range progress.Handlers() {
@@ -84,10 +84,11 @@ func ofChanges(progress state.Progress, failures []state.Failure) (v Verdict, de
 			return Verdict{State: Failed, Message: "handler " + f.Handler + ": " + f.Message}, true
 		}
 	}
-	return Verdict{}, len(failures) == 0 // otherwise, the failed handlers are called again in the next cycle
+	return Verdict{}, len(failures) == 0 // otherwise, the next cycle calls the failed handlers again
 }
 
-// retryText returns the error in a record. The errors of sub-handlers are in records of their own.
+// retryText returns the error in a record. If only sub-handlers are retried, the record has no error, because each sub-handler
+// has its own record.
 func retryText(r state.Record) string {
 	if r.Message == state.UnfinishedSubs {
 		return new(handlers.ChildrenRetry).Error()

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// messageEvery is the shortest time between two requests if only messages have changed, or if another program has changed the
+	// messageEvery is the minimum time between two requests if only messages have changed, or if another program has changed the
 	// conditions.
 	messageEvery = 10 * time.Second
 
-	// conflictDelay is the time after which a request is repeated if the newer version of the object has not arrived by then.
+	// conflictDelay is the delay before a request is repeated after a conflict, unless the newer version of the object arrives earlier.
 	conflictDelay = time.Second
 )
 
@@ -47,7 +47,7 @@ func (o *Object) Write(ctx context.Context, in *core.Handling) (made *object.Obj
 	return nil, o.failed(in, err, now)
 }
 
-// failed returns the delay after a failed request.
+// failed records a failed request, and returns the delay before the next request. It logs only the first error in a row.
 func (o *Object) failed(in *core.Handling, err error, now time.Time) time.Duration {
 	delay := time.Second
 	position := 0
@@ -65,7 +65,7 @@ func (o *Object) failed(in *core.Handling, err error, now time.Time) time.Durati
 	return delay
 }
 
-// errGone reports that the object does not exist any longer.
+// errGone means that the object was deleted.
 var errGone = errors.New("the object does not exist")
 
 func (o *Object) write(ctx context.Context, in *core.Handling, verdict Verdict, now time.Time) (made *object.Object, again time.Duration, err error) {
@@ -83,7 +83,7 @@ func (o *Object) write(ctx context.Context, in *core.Handling, verdict Verdict, 
 		return nil, 0, err
 	}
 	if o.support != support {
-		o.support, o.refused = support, "" // another definition may store the refused content
+		o.support, o.refused = support, "" // with another definition, the API server may store the refused content
 	}
 	d := decide(s)
 	switch contested := d.content == o.content; {
@@ -107,7 +107,7 @@ func (o *Object) write(ctx context.Context, in *core.Handling, verdict Verdict, 
 		d = decide(s)
 	}
 	if d.same {
-		o.clear(s.set) // a condition to remove is not the handlers'
+		o.clear(s.set) // only a removal was left, of a condition that handlers do not own
 		return nil, 0, nil
 	}
 	made, err = o.send(ctx, in.Newest, d.status)
@@ -115,7 +115,7 @@ func (o *Object) write(ctx context.Context, in *core.Handling, verdict Verdict, 
 	case kube.Classify(err) == kube.NotFound, kube.IsOtherUID(err):
 		return nil, 0, errGone
 	case kube.Classify(err) == kube.Conflict:
-		return nil, conflictDelay, nil // the event of a newer version follows
+		return nil, conflictDelay, nil // usually, the event of the newer version arrives first
 	case kube.Classify(err) == kube.Rejected, kube.Classify(err) == kube.Invalid:
 		in.Subject.Logger.With(observe.ErrorAttrs(in.Subject.Secrets.Error(err, d.status))...).Error("API server rejected the conditions; discarding them",
 			observe.EventKey, observe.LogConditionsRejected)
@@ -142,12 +142,12 @@ func (o *Object) situation(in *core.Handling, verdict Verdict, support *support,
 	s.verdict.Message = in.Subject.Secrets.Text(s.verdict.Message)
 	s.live, _ = tree["status"].(map[string]any)
 	if o.served.Load().Resource.HasSubresource("status") {
-		s.generation = in.Generation // otherwise, the write itself raises the generation
+		s.generation = in.Generation // without the subresource, each write raises the generation
 	}
 	return s, nil
 }
 
-// removes reports whether a handler has removed a condition that the status has, and that may be the handlers'.
+// removes reports whether a handler removes a condition in the status, and managedFields must show if handlers own the condition.
 func (o *Object) removes(s *situation) bool {
 	return o.owned == nil && !s.whole && slices.ContainsFunc(slices.Collect(maps.Values(s.set)), func(c condition) bool {
 		live, _ := s.live["conditions"].([]any)
@@ -156,10 +156,10 @@ func (o *Object) removes(s *situation) bool {
 	})
 }
 
-// readOwned returns the types of the conditions that handlers have set before, also in earlier processes. It sends a request only if
-// the status has conditions that can be theirs.
+// readOwned returns the types of the conditions that handlers have set, including in earlier processes. It sends a request only if
+// the status has such conditions of unknown managers.
 func (o *Object) readOwned(ctx context.Context, in *core.Handling, s *situation) (map[string]bool, error) {
-	if !s.strange() {
+	if !s.hasUnattributed() {
 		return map[string]bool{}, nil
 	}
 	list, err := o.keeper.deps.Client.List(ctx, o.served.Load().Resource, in.Newest.Namespace, kube.ListOptions{
@@ -176,14 +176,14 @@ func (o *Object) readOwned(ctx context.Context, in *core.Handling, s *situation)
 	if err != nil {
 		return nil, err
 	}
-	return keys(object.Metadata(tree)["managedFields"], o.manager()), nil
+	return appliedTypes(object.Metadata(tree)["managedFields"], o.manager()), nil
 }
 
 func (o *Object) manager() string {
 	return children.Manager(o.keeper.deps.Failures.Prefix, o.served.Load().Resource.GVR().GroupResource().String()) + children.StatusSuffix
 }
 
-// send applies a status to a version of the object. If the object has changed since, the API server refuses it.
+// send applies a status to a version of the object. If the object has changed since this version, the API server returns a conflict.
 func (o *Object) send(ctx context.Context, version *object.Object, status map[string]any) (*object.Object, error) {
 	if err := fence.MayBegin(ctx); err != nil {
 		return nil, core.ErrStopping
@@ -213,7 +213,7 @@ func (o *Object) wrote(s *situation, content string, now time.Time) {
 	o.content, o.written, o.refused = content, now, ""
 	for typ, c := range s.set {
 		if o.owned == nil {
-			break // the list is applied as a whole
+			break // handlers own no conditions if the list is applied as a whole
 		}
 		o.owned[typ] = true
 		if c.status == "" {
@@ -223,30 +223,31 @@ func (o *Object) wrote(s *situation, content string, now time.Time) {
 	o.clear(s.set)
 }
 
-// check looks whether the API server has stored the conditions. A policy can change them, for example; they are not written again then.
+// check compares the answer of the API server with the applied conditions. If they differ, for example because of an admission
+// policy, the operator does not write these conditions again.
 func (o *Object) check(in *core.Handling, s *situation, made *object.Object) {
 	defer made.DropTree()
 	tree, err := made.Tree()
 	if err != nil {
-		return // the next cycle returns the error
+		return // the next cycle reads the same version, and returns the error
 	}
 	after := *s
 	after.live, _ = tree["status"].(map[string]any)
 	if d := decide(&after); !d.same {
 		o.refused = d.content
-		in.Subject.Logger.Error("API server has stored other conditions than the operator has sent; writing these no more",
+		in.Subject.Logger.Error("API server stored other conditions than the operator sent; not writing these conditions again",
 			observe.EventKey, observe.LogConditionsRejected)
 	}
 }
 
-// unwritten returns the unwritten conditions of handlers.
+// unwritten returns a copy of the conditions that handlers have set, and that no request has written yet.
 func (o *Object) unwritten() map[string]condition {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.set)
 }
 
-// clear removes conditions from the unwritten ones, unless a handler has set others meanwhile.
+// clear removes written conditions from the unwritten conditions, unless a handler has changed them in the meantime.
 func (o *Object) clear(written map[string]condition) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
