@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// WaitChild waits until the operator sees a child of an object in a state, and returns the child. The resource is written as for
-// [Cluster.Object]. The object must have an OnReconcile handler.
+// WaitChild waits until the operator has seen a child of the parent in a state, and returns the child. The resource has the form of
+// [Cluster.Object]. The parent must have an OnReconcile handler. WaitChild fails the test after the cluster's timeout.
 func (op *Operator) WaitChild(parent *Object, resource, name string, state kopf.ChildState) *Object {
 	c := op.cluster
 	c.t.Helper()
@@ -24,9 +24,10 @@ func (op *Operator) WaitChild(parent *Object, resource, name string, state kopf.
 	return child
 }
 
-// WaitDrift waits until the operator has noticed that another client has changed an applied field of a child, and returns the drift
-// with the field's manager and the consequence. Items of lists are named by their keys, as in "spec.template.spec.containers[web].image". The path can
-// also lead to a map or a list that contains the field.
+// WaitDrift waits until the operator has noticed that another client has changed an applied field of a child. It returns the drift,
+// with the field's manager and the consequence. The path has the keys of list items, as in
+// "spec.template.spec.containers[web].image". The path can also lead to a map or a list that contains the field. WaitDrift fails
+// the test after the cluster's timeout.
 func (op *Operator) WaitDrift(parent, child *Object, path string) inspect.FieldDrift {
 	op.cluster.t.Helper()
 	var drift inspect.FieldDrift
@@ -45,7 +46,7 @@ func (op *Operator) WaitDrift(parent, child *Object, path string) inspect.FieldD
 	return drift
 }
 
-// isWithin reports whether a path leads to a field, or to a field below it.
+// isWithin reports whether a path leads to a field, or to a part of this field.
 func isWithin(path, field string) bool {
 	return len(path) >= len(field) && path[:len(field)] == field && (len(path) == len(field) || path[len(field)] == '.' || path[len(field)] == '[')
 }
@@ -60,7 +61,8 @@ func childIn(known []inspect.Child, child *Object) *inspect.Child {
 	return &known[i]
 }
 
-// waitChildren waits until judge accepts the children of an object. Judge also returns a description of their present state.
+// waitChildren waits until judge accepts the children of an object, or fails the test after the cluster's timeout. Judge also returns
+// a description of the present state, for the failure.
 func (op *Operator) waitChildren(parent *Object, what string, judge func([]inspect.Child) (met bool, present string)) {
 	c := op.cluster
 	c.t.Helper()
@@ -93,5 +95,5 @@ func (op *Operator) followChildren(parent *Object, judge func([]inspect.Child) (
 			return ""
 		}
 	}
-	return ", but the operator has ended"
+	return ", but the operator ended"
 }

@@ -184,7 +184,7 @@ func (op *Operator) followState(o *Object, judge func(*inspect.Object, time.Time
 			return inspect.Object{}, ", but " + why
 		}
 	}
-	return inspect.Object{}, ", but the operator has ended"
+	return inspect.Object{}, ", but the operator ended"
 }
 
 // outside returns the reason if the operator never sees the object, because it does not serve the object's namespace. It

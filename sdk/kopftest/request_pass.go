@@ -15,27 +15,28 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// Child is a child that exists when a [Pass] begins.
+// Child is an existing child at the beginning of a [Pass].
 type Child struct {
 	Kind string
-	Name string // defaults to the name of the parent; outside of its namespace, "namespace/name"
+	Name string // defaults to the name of the parent; "namespace/name" for a child outside of the parent's namespace
 
 	State kopf.ChildState // defaults to kopf.ChildReady
 
-	// Object has the other fields of the child, as far as [kopf.Own].Observe names them. It has the formats of [Change]. Its
-	// apiVersion is needed only if the handler owns several kinds of this name.
+	// Object has the other fields of the child; only the fields in [kopf.Own].Observe matter. It takes the same formats as the object
+	// of [Change]. It needs an apiVersion only if the handler owns several kinds with this name.
 	Object any
 }
 
-// Pass returns a request to call an OnReconcile handler with. In this request, Apply checks the children as in an operator, and
-// records them in place of its requests. The function registers the handler, and is usually the operator's Register. From the
-// registration, Pass takes the kinds that the handler owns. If there are several OnReconcile handlers, the apiVersion and the kind
-// of the object select one.
+// Pass returns a request for a call of an OnReconcile handler. Apply in this request checks the children as in an operator, but
+// records the children instead of sending requests. The function register is usually the operator's Register; Pass calls it to find
+// the handler and the kinds that the handler owns. If it registers several OnReconcile handlers, the apiVersion and the kind of
+// the object select one.
 //
-// The object has the formats of [Change]. Its kind defaults to the name of T, its name to "demo", and its namespace to "default"; a
-// cluster-scoped object has an empty metadata.namespace. A child that the handler has applied exists from then on: [kopf.Pass.WaitReady] waits for the status
-// of a new Deployment, but not of a new ConfigMap. Without a cluster, Pass does not know the definitions of custom resources. It
-// takes custom kinds of children for namespaced, unless neither the child nor the parent has a namespace.
+// The object takes the same formats as the object of [Change]. Its kind defaults to the name of T, its name to "demo", and its
+// namespace to "default"; for a cluster-scoped object, set metadata.namespace to "". A child exists after the handler has applied
+// it. So [kopf.Pass.WaitReady] waits for the status of a new Deployment, but not of a new ConfigMap, which has no status. Pass does
+// not know the definitions of custom resources. It assumes that custom kinds are namespaced, unless neither the child nor the
+// parent has a namespace.
 //
 //	p := kopftest.Pass[WebApp](t, Register, "spec: {image: nginx}", kopftest.Child{Kind: "Deployment", State: kopf.ChildReady})
 //	got := kopftest.Passed(t, p, reconcile(t.Context(), p))
@@ -79,7 +80,7 @@ func Pass[T any](t testing.TB, register func(*kopf.Registry), object any, existi
 	return p
 }
 
-// parentMetadata returns the metadata of a parent with their defaults.
+// parentMetadata returns the metadata of a parent, with defaults for the name and the namespace.
 func parentMetadata(tree map[string]any) map[string]any {
 	given, _ := tree["metadata"].(map[string]any)
 	meta := map[string]any{"name": "demo", "namespace": "default"}
@@ -90,7 +91,7 @@ func parentMetadata(tree map[string]any) map[string]any {
 	return meta
 }
 
-// metadata returns the metadata of an existing child with its name.
+// metadata returns the metadata of c.Object, with the name and the namespace from c.Name.
 func (c Child) metadata(tree map[string]any) map[string]any {
 	meta, _ := tree["metadata"].(map[string]any)
 	meta = maps.Clone(meta)
@@ -120,12 +121,12 @@ func reconcilerOf(t testing.TB, r *kopf.Registry, tree map[string]any) *handlers
 		t.Fatal("kopftest: no OnReconcile handler is registered for the object")
 	case 1:
 	default:
-		t.Fatal("kopftest: several OnReconcile handlers are registered: set the apiVersion and the kind of the object")
+		t.Fatal("kopftest: several OnReconcile handlers match the object: set its apiVersion and kind")
 	}
 	return all[0]
 }
 
-// apiVersionOf returns the apiVersion of the objects of a handler; "v1" if its selector names no version.
+// apiVersionOf returns the apiVersion of a handler's objects. The version defaults to "v1".
 func apiVersionOf(h *handlers.Handler) string {
 	version := cmp.Or(h.Selector.Version, "v1")
 	if h.Selector.Group == "" {
@@ -143,10 +144,10 @@ func textAt(tree map[string]any, key string) string {
 type PassResult struct {
 	Outcome PassOutcome
 	Err     error         // the handler's error
-	Next    time.Duration // time until the next call without a change, by Recheck, the limit of Waitf or a retry; 0 if there is none
+	Next    time.Duration // delay of the next call if nothing changes, by Recheck, the limit of Waitf or a retry; 0 for no such call
 
-	Applied []string // applied children in their order, by kind and name: "Deployment shop", outside of the parent's namespace "Secret other/shop"
-	Pruned  []string // children that the operator deletes after this pass, in their order
+	Applied []string // applied children in order, such as "Deployment shop"; "Secret other/shop" outside of the parent's namespace
+	Pruned  []string // children that the operator would delete after this pass, in order
 
 	t       testing.TB
 	objects map[string]*kopf.Object
@@ -159,11 +160,11 @@ type PassOutcome string
 const (
 	PassComplete PassOutcome = "complete" // other children are pruned
 	PassWaits    PassOutcome = "waits"    // the handler is called again when a child changes
-	PassRetried  PassOutcome = "retried"
-	PassFailed   PassOutcome = "failed" // the handler is called again only for another change
+	PassRetried  PassOutcome = "retried"  // the handler is called again after a delay
+	PassFailed   PassOutcome = "failed"   // the handler is called again only for another change
 )
 
-// Passed returns the result of a pass that [Pass] made, from the error of the handler.
+// Passed returns the result of a pass of [Pass] after the handler has returned err.
 func Passed[T any](t testing.TB, p *kopf.Pass[T], err error) *PassResult {
 	t.Helper()
 	var rehearsal *reconcile.Rehearsal
@@ -193,8 +194,8 @@ func Passed[T any](t testing.TB, p *kopf.Pass[T], err error) *PassResult {
 	return got
 }
 
-// Object returns an applied child by its kind and name, as in Applied. It has the fields that the operator sends, except for the labels,
-// the annotation and the owner reference of the operator. If the pass has not applied the child, the test fails.
+// Object returns an applied child by its name in Applied. It has the fields that the operator would send, without the operator's
+// labels, annotation and owner reference. If the pass has not applied the child, Object fails the test.
 func (r *PassResult) Object(name string) *kopf.Object {
 	r.t.Helper()
 	object := r.objects[name]
