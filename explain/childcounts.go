@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// ChildCounts returns the ready children of an object and all of them, such as "3/4", with a mark if any has failed. The text is
-// empty for objects without children.
+// ChildCounts returns the numbers of ready children and of all children, such as "3/4", and "✗ 3/4" if a child has failed. The text
+// is empty for objects without children.
 func ChildCounts(o *inspect.Object) (tone Tone, text string) {
 	c := o.Children
 	if c == nil {

@@ -22,7 +22,7 @@ var absentChildWords = map[inspect.ChildResult]Word{
 	inspect.ResultPruned:  {"⊖", "pruned", Dim},
 }
 
-// ChildWord returns the word for a child: its state, or, if it does not exist, the reason.
+// ChildWord returns the word for the state of a child or, if the child does not exist, for the reason.
 func ChildWord(c *inspect.Child) Word {
 	if c.State != "" {
 		return lookup(childWords, c.State)
@@ -66,7 +66,7 @@ func ChildDetail(c *inspect.Child) string {
 	return strings.Join(parts, " · ")
 }
 
-// ChildDrift says which applied field others have changed, and the consequence.
+// ChildDrift returns a phrase about an applied field that others have changed, such as "left spec.replicas to hpa (scale)".
 func ChildDrift(d *inspect.FieldDrift) string {
 	text := "left " + d.Path + " to "
 	if d.Outcome == inspect.DriftReverted {

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// SelectChildren returns the children of the selected objects, in their order. An orphan belongs to an unknown object, of which only
-// the resource is selected; its own namespace counts.
+// SelectChildren returns the children whose parents are selected, in the given order. The parent of an orphan is unknown, except for
+// its resource; instead of the parent's namespace, the orphan's own namespace counts.
 func SelectChildren(s *inspect.Snapshot, children []inspect.Child, selection Selection) []inspect.Child {
 	var chosen []inspect.Child
 	named := resourcesOf(s)
@@ -26,7 +26,7 @@ func SelectChildren(s *inspect.Snapshot, children []inspect.Child, selection Sel
 	return chosen
 }
 
-// WriteChildren writes a list of children. The state of the operator has the kinds of their parents.
+// WriteChildren writes a list of children. The snapshot has the kinds of their parents.
 func (w *Writer) WriteChildren(s *inspect.Snapshot, children []inspect.Child) error {
 	wide := w.format == Wide
 	t := table{header: headers(Children, wide)}
@@ -88,8 +88,8 @@ func childCells(c *inspect.Child, parentKind string, now time.Time, wide bool) [
 	return cells
 }
 
-// resourcesOf returns the resources of an operator by their keys. Those of objects count, too, because a resource that is no longer
-// served may have some.
+// resourcesOf returns the resources of an operator by their keys. It also includes the resources of known objects, because the
+// operator may no longer serve them.
 func resourcesOf(s *inspect.Snapshot) map[string]inspect.Resource {
 	all := map[string]inspect.Resource{}
 	for _, o := range s.Objects {

@@ -16,7 +16,7 @@ type Kind string
 // The kinds.
 const (
 	Resources Kind = "resources" // the objects that the operator has seen
-	Children  Kind = "children"  // the objects that the operator keeps for objects
+	Children  Kind = "children"  // the children that the operator keeps for objects
 	Handlers  Kind = "handlers"
 	Indices   Kind = "indices"
 	Daemons   Kind = "daemons" // the daemons and timers of the objects
