@@ -22,3 +22,15 @@ func ChildCounts(o *inspect.Object) (tone Tone, text string) {
 	}
 	return Dim, text
 }
+
+// settledChildren says how ready the children are after a complete pass, without the period.
+func settledChildren(c *inspect.ChildCounts) string {
+	if c == nil || c.Ready >= c.Total {
+		return "The children are as they were described"
+	}
+	text := fmt.Sprintf("%d of %s %s ready", c.Ready, pick(c.Total, "1 child", fmt.Sprintf("%d children", c.Total)), pick(c.Total, "is", "are"))
+	if c.Failed > 0 {
+		text += fmt.Sprintf(", %d %s failed", c.Failed, pick(c.Failed, "has", "have"))
+	}
+	return text
+}

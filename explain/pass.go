@@ -133,6 +133,13 @@ func PassOutcome(p *inspect.Pass, now time.Time, held string) (tone Tone, text s
 	return tone, strings.TrimPrefix(text+next, "; ")
 }
 
+// PassText sums up a pass: its causes, its results and its outcome. Held is [State.HeldOf].
+func PassText(p *inspect.Pass, now time.Time, held string) string {
+	_, outcome := PassOutcome(p, now, held)
+	facts := []string{Woken(p), PassResults(p), outcome, Undeclared(p)}
+	return strings.Join(slices.DeleteFunc(facts, func(s string) bool { return s == "" }), " · ")
+}
+
 // Undeclared names the kinds of children that a pass has found although no handler declares them any longer; empty if there are none.
 func Undeclared(p *inspect.Pass) string {
 	if len(p.Undeclared) == 0 {

@@ -214,7 +214,7 @@ func settled(o *inspect.Object, now time.Time, held string) string {
 		if slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool {
 			return h.Kind == inspect.KindReconcile && h.State == inspect.PhaseDone
 		}) {
-			return "The children are as they were described; the next change of the object or of a child is handled."
+			return settledChildren(o.Children) + "; the next change of the object or of a child is handled."
 		}
 		return "Nothing to do here."
 	}

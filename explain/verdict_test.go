@@ -105,6 +105,10 @@ func TestVerdict_SaysWhatHappenedWhyAndWhatIsNext(t *testing.T) {
 		"out of an index permanently": {inspect.Object{State: inspect.StateFailed, Handlers: handlers{{ID: "byNode", Kind: "index", State: inspect.PhaseFailed, Attempt: 1, Error: &inspect.HandlerError{Kind: "permanent", Message: "no node"}}}}, "", "byNode failed permanently: no node. The object is no longer in that index, even if it changes."},
 		"children": {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "reconcile", Kind: "reconcile", State: inspect.PhaseDone}}}, "",
 			"The children are as they were described; the next change of the object or of a child is handled."},
+		"children that are not ready": {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "reconcile", Kind: "reconcile", State: inspect.PhaseDone}}, Children: &inspect.ChildCounts{Ready: 2, Failed: 1, Total: 4}}, "",
+			"2 of 4 children are ready, 1 has failed; the next change of the object or of a child is handled."},
+		"a child that is not ready": {inspect.Object{State: inspect.StateSettled, Handlers: handlers{{ID: "reconcile", Kind: "reconcile", State: inspect.PhaseDone}}, Children: &inspect.ChildCounts{Total: 1}}, "",
+			"0 of 1 child is ready; the next change of the object or of a child is handled."},
 		"nothing to say":  {inspect.Object{State: inspect.StateSettled}, "", "Nothing to do here."},
 		"from the future": {inspect.Object{State: "dreaming"}, "", "The operator calls this dreaming."},
 	} {
