@@ -20,7 +20,7 @@ func (s *Server) addReading(server *mcp.Server) {
 	add(server, "build_errors", "The errors of the last build, with their files, lines and the source around them.", s.buildErrors)
 	add(server, "objects", "The objects that the operator has seen: the state of each, and in a sentence what happens to it and why.", s.objects)
 	add(server, "object", "All that the operator knows about one object: its cause, diff, handlers, attempts and earlier causes.", s.object)
-	add(server, "why", "Why an object is in its state: the cause, the changed fields, and the state of each handler.", s.why)
+	add(server, "why", "Why an object is in its state: the cause, the changed fields, the last pass of its reconcile handler, and the state of each handler.", s.why)
 	add(server, "why_not", "Why a handler was not called for an object: the first filter or reason that the object does not meet.", s.whyNot)
 	add(server, "children", "The objects that reconcile handlers keep for an object, or for all objects: which of them are not ready, and why.", s.children)
 	add(server, "attempts", "The attempts of an object's handlers: when each began, how long it took, its error, and when the next one is.", s.attempts)
@@ -226,6 +226,7 @@ type Why struct {
 	Seen     time.Time          `json:"seen,omitzero"`
 	Done     time.Time          `json:"done,omitzero"`
 	Diff     []inspect.DiffItem `json:"diff,omitempty"` // difference from the last-handled state to the state of the cause
+	Pass     string             `json:"pass,omitempty"` // causes, results and outcome of the reconcile handler's last pass
 	Handlers []HandlerLine      `json:"handlers"`
 }
 
@@ -246,6 +247,9 @@ func (s *Server) why(_ context.Context, in objectName) (any, error) {
 	out := Why{State: string(o.State), Verdict: explain.Verdict(o, now, state.Held()), Handlers: []HandlerLine{}}
 	if c := o.Cause; c != nil {
 		out.Cause, out.Seen, out.Done, out.Diff = explain.ReasonWord(c.Reason), c.Seen, c.Done, c.Diff
+	}
+	if o.Pass != nil {
+		out.Pass = explain.PassText(o.Pass, now, state.HeldOf(o))
 	}
 	for _, h := range explain.CalledFirst(o) {
 		out.Handlers = append(out.Handlers, HandlerLine{ID: h.ID, Kind: string(h.Kind), State: string(h.State), Note: explain.Note(h, now, state.Held())})

@@ -111,7 +111,9 @@ func TestServer_EscapesInvisibleCharacters(t *testing.T) {
 }
 
 func TestServer_AnswersAboutObjects(t *testing.T) {
-	session, _ := connect(t, running(), nil)
+	state := running()
+	state.Snapshot.Objects[1].Pass = &inspect.Pass{Outcome: inspect.PassComplete, Applied: 2, Unchanged: 2, Wakes: []inspect.Wake{{Kind: inspect.WakeRequest}}}
+	session, _ := connect(t, state, nil)
 	for _, test := range []struct {
 		tool      string
 		arguments map[string]any
@@ -125,7 +127,7 @@ func TestServer_AnswersAboutObjects(t *testing.T) {
 		{"object", map[string]any{"kind": "kex", "name": "a", "namespace": "one"}, []string{`"resourceVersion":"7"`}, false},
 		{"why", map[string]any{"kind": "kex", "name": "a"}, []string{"several objects are named kex/a; name the namespace: one, two"}, true},
 		{"why", map[string]any{"kind": "kex", "name": "b"}, []string{"the operator does not know kex/b"}, true},
-		{"why", map[string]any{"kind": "kex", "name": "a", "namespace": "two"}, []string{"No handler matches", `"state":"filtered"`}, false},
+		{"why", map[string]any{"kind": "kex", "name": "a", "namespace": "two"}, []string{"No handler matches", `"state":"filtered"`, `"pass":"woken by a request · 2 applied, unchanged"`}, false},
 		{"why_not", map[string]any{"kind": "kex", "name": "a", "namespace": "two", "handler": "gold"}, []string{`"path":"tier"`, `"wants":"gold"`}, false},
 		{"why_not", map[string]any{"kind": "kex", "name": "a", "namespace": "two", "handler": "other"}, []string{"handler other is for pods"}, true},
 		{"attempts", map[string]any{"kind": "kex", "name": "a", "namespace": "one"}, []string{`"took":1`, `"message":"no"`}, false},
