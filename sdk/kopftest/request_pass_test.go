@@ -123,7 +123,7 @@ func TestPass_ChildStatesDecideWaits(t *testing.T) {
 func TestPass_ChecksChildrenAsOperator(t *testing.T) {
 	for want, objs := range map[string][]metav1.Object{
 		"the kind is not declared":      {&corev1.ConfigMap{}},
-		"it is among the objects twice": {&corev1.Secret{}, &corev1.Secret{}},
+		"two objects have this name": {&corev1.Secret{}, &corev1.Secret{}},
 		"metadata.generateName":         {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}},
 		"it is in namespace other":      {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "other"}}},
 	} {

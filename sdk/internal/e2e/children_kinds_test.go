@@ -53,7 +53,7 @@ func TestChildren_UndeclaredKindIsRefused(t *testing.T) {
 	cluster.Create(own.of(tree{"metadata": tree{"name": "x"}}))
 	op.WaitLog("Handler 'reconcile' failed permanently: ")
 	for _, problem := range []string{
-		"apply Secret of v1: the kind is not declared", "apply ConfigMap x: it is among the objects twice",
+		"apply Secret of v1: the kind is not declared", "apply ConfigMap x: two objects have this name",
 		"it is in namespace other, but its parent is in " + cluster.Namespace, "metadata.generateName",
 	} {
 		if op.CountLog(problem) == 0 {

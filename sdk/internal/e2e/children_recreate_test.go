@@ -135,7 +135,7 @@ func TestChildren_RecreationByABadReleaseIsBraked(t *testing.T) {
 	k.WaitLogSince(mark, "Stopped the deletion of configmaps")
 	k.WaitUntil("each parent had its pass", func() bool {
 		return k.CountLogSince(mark, "Handler 'reconcile' succeeded.") >= allowed &&
-			k.CountLogSince(mark, "but the deletion of its kind has stopped") >= parents-allowed
+			k.CountLogSince(mark, "but deletions of its kind are stopped") >= parents-allowed
 	})
 	if n := k.CountLogSince(mark, "to create it anew"); n != allowed {
 		t.Errorf("%d children were deleted, want %d", n, allowed)

@@ -2,21 +2,21 @@ package reasons
 
 import "time"
 
-// A rollout changes the status of a child again and again. Passes with patient reasons only begin at once if there were few passes
-// before; later, they begin at intervals, and the changes in between are folded.
+// A rollout changes the status of a child again and again. A pass with only patient reasons begins at once after few recent passes.
+// After more passes, such a pass begins at the end of an interval, and handles all changes in the interval.
 const (
 	burst    = 2
 	interval = 3 * time.Second
 )
 
-// Budget limits the passes of a parent. Each pass spends, and a pass for a list of patient reasons waits until the budget permits it.
-// The zero value permits [burst] passes.
+// Budget limits the rate of a parent's passes with only patient reasons. All passes spend from the budget, but other passes never
+// wait for it. The zero value permits [burst] passes at once.
 type Budget struct {
-	saved time.Time // time at which the budget has regained all that was spent
+	saved time.Time // time at which the budget is full again
 }
 
-// Spend notes that a pass begins. A pass that has not waited can overdraw the budget, but delays the next patient pass by one interval
-// at most.
+// Spend records the beginning of a pass. Passes that do not wait can overdraw the budget, but they delay the next patient pass by
+// at most one interval.
 func (b *Budget) Spend(now time.Time) {
 	full := now.Add(burst * interval)
 	if b.saved.Before(now) {
@@ -27,8 +27,8 @@ func (b *Budget) Spend(now time.Time) {
 	}
 }
 
-// Wait returns the time until a patient pass may begin; 0 if it may begin now. If the clock is set back, the time is still at most one
-// interval.
+// Wait returns the time until a patient pass may begin; 0 if it may begin now. The time is at most one interval, even after the clock
+// was set back.
 func (b *Budget) Wait(now time.Time) time.Duration {
 	return min(max(0, b.saved.Add(-(burst-1)*interval).Sub(now)), interval)
 }

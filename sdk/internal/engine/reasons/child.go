@@ -5,19 +5,19 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Child is the state of a child in the last version that the operator has received.
+// Child describes a version of a child, usually the newest version that the operator has received.
 type Child struct {
 	Resource *resources.Resource
 	children.Digest
 	lens *children.Lens
 }
 
-// NewChild returns a child with the lens that has read it.
+// NewChild returns a child. The lens must be the one that made the digest.
 func NewChild(res *resources.Resource, d children.Digest, lens *children.Lens) *Child {
 	return &Child{Resource: res, Digest: d, lens: lens}
 }
 
-// Same reports whether two children have the same resource, namespace and name. Two nils are the same.
+// Same reports whether two children have the same resource, namespace and name. It returns true for two nils.
 func (c *Child) Same(o *Child) bool {
 	if c == nil || o == nil {
 		return c == o

@@ -11,21 +11,21 @@ import (
 // Wake is a reason for a pass.
 type Wake struct {
 	Kind    inspect.WakeKind
-	Type    string // type of the event of a child or a watched object
-	Child   *Child // child or watched object that has changed; nil for other reasons
-	Changes object.Diff
+	Type    string      // type of the event of Child; empty without a child
+	Child   *Child      // child or watched object that has changed; nil for other reasons
+	Changes object.Diff // changed fields of the child that decide about its state, or that the handler observes
 
-	Patient bool // the pass can wait for some seconds: see [Budget]
+	Patient bool // the pass may wait for some seconds: see [Budget]
 }
 
 // List has the reasons for a pass, the oldest first.
 type List []Wake
 
-// maxWakes is the number of reasons that a pass has at most.
+// maxWakes is the maximum number of reasons for a pass.
 const maxWakes = 16
 
-// Add adds a reason. It joins reasons of the same kind about the same object. With maxWakes reasons, it drops a reason
-// about a child or a watched object. If a reason is not patient, the list stays so until the pass.
+// Add adds a reason. It joins reasons of one kind about one object. If the list is full, it drops a reason about a child or a
+// watched object. After an impatient reason, the list stays impatient, even if Add drops this reason.
 func (l *List) Add(w Wake) {
 	i := slices.IndexFunc(*l, func(o Wake) bool { return o.Kind == w.Kind && o.Child.Same(w.Child) })
 	switch {
@@ -36,7 +36,7 @@ func (l *List) Add(w Wake) {
 	case i >= 0:
 	case len(*l) == maxWakes && w.Child != nil:
 		(*l)[0].Patient = (*l)[0].Patient && w.Patient
-	case len(*l) == maxWakes: // a reason about a child or a watched object makes room
+	case len(*l) == maxWakes: // make room for a reason without an object; there are fewer than maxWakes kinds of these
 		first := slices.IndexFunc(*l, func(o Wake) bool { return o.Child != nil })
 		*l = append(slices.Delete(*l, first, first+1), w)
 	default:
@@ -49,12 +49,12 @@ func (l List) Unprovoked() bool {
 	return !slices.ContainsFunc(l, func(w Wake) bool { return w.Kind != inspect.WakeStart && w.Kind != inspect.WakeVerify })
 }
 
-// Patient reports whether the pass can wait. The pass for an empty list can.
+// Patient reports whether all reasons are patient. It returns true for an empty list.
 func (l List) Patient() bool {
 	return !slices.ContainsFunc(l, func(w Wake) bool { return !w.Patient })
 }
 
-// Hurry makes a list impatient.
+// Hurry makes all reasons impatient.
 func (l List) Hurry() {
 	for i := range l {
 		l[i].Patient = false

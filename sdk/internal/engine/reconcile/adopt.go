@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// adopt applies a child whose name the operator does not know as the parent's. It creates the child, or takes over an
-// existing object that is provably the parent's, or that has no controller and may be adopted.
+// adopt applies a child that the operator does not know as a child of the parent. It creates the child, or takes over an existing
+// object. The object must provably be the parent's child, or have no controller and be covered by kopf.Own.Adopt.
 func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	existing, err := p.read(ctx, d)
 	if err != nil {
@@ -44,11 +44,11 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 		if err != nil {
 			return handlers.AsPermanent(fmt.Errorf("apply %s: %w", d, err))
 		}
-		if c.Entry != 0 { // without an entry, the apply takes all fields over
+		if c.Entry != 0 { // without an entry, the forced apply below takes over all fields
 			return p.verify(ctx, d, c)
 		}
 	case claim.Orphaned:
-		return handlers.AsWaiting(fmt.Errorf("%s belongs to a deleted %s of the same name; waiting for the garbage collection of the cluster", d, p.owner.Kind), 5*time.Second)
+		return handlers.AsWaiting(fmt.Errorf("%s belongs to a deleted %s of the same name; waiting for the cluster's garbage collection", d, p.owner.Kind), 5*time.Second)
 	case claim.Free && d.kind.owned.Adopt:
 		p.subject.Logger.Info(fmt.Sprintf("Adopting %s", d), observe.EventKey, observe.LogChildAdopted, "child", d.String())
 	case claim.Free:
@@ -74,7 +74,7 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	return p.accept(ctx, d, nil, answer, nil)
 }
 
-// verify applies a child that was read, and that the operator has applied before.
+// verify applies a child whose metadata the pass has read. The operator has applied the child before.
 func (p *Pass) verify(ctx context.Context, d *desired, c *child) error {
 	if c.Misassigned {
 		var err error
@@ -88,7 +88,7 @@ func (p *Pass) verify(ctx context.Context, d *desired, c *child) error {
 	return p.update(ctx, d, c, drift, ownership, certain)
 }
 
-// childOf returns the child that a read object is, to be verified by an apply.
+// childOf returns the child for an object whose metadata were read. The child is marked for a verifying apply.
 func (d *desired) childOf(o *object.Object) (*child, error) {
 	digest, err := d.to.lens.Digest(o)
 	if err != nil {
@@ -100,7 +100,8 @@ func (d *desired) childOf(o *object.Object) (*child, error) {
 // noVersion is a resourceVersion that no object has. An apply with it creates the object, and conflicts if the object exists.
 const noVersion = "1"
 
-// create applies a child that does not exist. If another client was faster, nothing is changed, and the next pass judges the object.
+// create creates a child by an apply. If another client has created the object first, the apply changes nothing, and the next pass
+// judges the object.
 func (p *Pass) create(ctx context.Context, d *desired) error {
 	if err := p.pace(); err != nil {
 		return err
@@ -117,8 +118,8 @@ func (p *Pass) create(ctx context.Context, d *desired) error {
 	return err
 }
 
-// replace deletes a child whose change the API server refuses as invalid, so that the next pass creates the child anew. It first
-// makes sure that the API server would accept the child as a new object.
+// replace handles a change that the API server rejects as invalid. With kopf.Own.Recreate, it deletes the child, so that the next
+// pass creates the child anew. Before that, a dry run must show that the API server would accept the child as a new object.
 func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	final := p.failed("apply", d, refusal)
 	switch {
@@ -136,12 +137,12 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	case err == nil:
 		return handlers.AsTemporary(fmt.Errorf("%s was deleted at the same time", d), time.Second)
 	case kube.IsInvalidObject(err):
-		return handlers.AsPermanent(fmt.Errorf("%w; it cannot be created anew either: %w", final, err))
+		return handlers.AsPermanent(fmt.Errorf("%w; the API server would also reject it as a new object: %w", final, err))
 	case kube.Classify(err) != kube.Conflict:
 		return p.failed("apply", d, err)
 	}
 	if wait := p.recreationDelay(d); wait > 0 {
-		return handlers.AsWaiting(fmt.Errorf("%s must be created anew again and again: %w; the next attempt follows in %s", d, refusal, wait.Round(time.Second)), wait)
+		return handlers.AsWaiting(fmt.Errorf("%s was deleted and created anew several times: %w; the next time is in %s", d, refusal, wait.Round(time.Second)), wait)
 	}
 	o, err := p.read(ctx, d)
 	switch {
@@ -154,7 +155,7 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	case p.mayAct() != nil:
 		return p.mayAct()
 	case p.braked(d):
-		return handlers.AsWaiting(fmt.Errorf("%s must be deleted and created anew, but the deletion of its kind has stopped: %w", d, refusal), 0)
+		return handlers.AsWaiting(fmt.Errorf("%s must be deleted and created anew, but deletions of its kind are stopped (prune.stopped): %w", d, refusal), 0)
 	}
 	err = client.Delete(ctx, d.to.resource, d.name.namespace, d.name.name, kube.DeleteOptions{
 		UID: o.UID, ResourceVersion: o.ResourceVersion, Propagation: metav1.DeletionPropagation(d.kind.owned.Recreate),
@@ -173,7 +174,8 @@ func (p *Pass) replace(ctx context.Context, d *desired, refusal error) error {
 	return handlers.AsWaiting(fmt.Errorf("%s is being deleted, to be created anew", d), absence)
 }
 
-// immutable reports whether the API server refuses a change rather than a value. Only the words of its causes show the difference.
+// immutable reports whether the API server rejects the change of a field rather than its value. Only the text of the error shows
+// the difference.
 func immutable(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "immutable") || strings.Contains(text, "updates to ")

@@ -19,32 +19,31 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// desired is a child as the handler wants it.
+// desired is a child in the state that the handler wants, with the results of its apply.
 type desired struct {
 	kind       *kind
 	to         target
 	name       childName
-	tree       map[string]any // applied fields, with the labels and annotations of the operator
-	hash       uint64
-	referenced bool // it has an owner reference, so that the cluster deletes it with its parent
+	tree       map[string]any // canonical tree to apply, including the operator's labels, annotation and owner reference
+	hash       uint64         // hash of the tree; 0 outside of passes
+	referenced bool           // the child has an owner reference, so that the cluster deletes the child with its parent
 
-	created map[string]any // tree with the fields of [children.Lens.Once]
-	lost    int            // number of refusals of the known UID in this pass
+	created map[string]any // tree to create the child with: it also has the fields of [children.Lens.Once]
+	lost    int            // number of applies in this pass that failed because of another UID
 
-	result      inspect.ChildResult // set by an apply that has changed the child
-	taken, left []children.Drift    // fields that were taken back, and fields that are left to others
-	judged      bool                // left has all such fields
+	result      inspect.ChildResult // empty if no apply has changed the child
+	taken, left []children.Drift    // drifted fields that the pass took back, and drifted fields that stay with other managers
+	judged      bool                // left is complete
 }
 
 // target is a copy of a kind's resource and lens for the requests of a pass. The kind itself can change during the pass, for example
-// if the cluster stops serving it.
+// if the cluster stops serving the kind.
 type target struct {
 	resource *resources.Resource
 	lens     children.Lens
 }
 
-// String returns the kind with the name, such as "Deployment shop", or "ConfigMap monitoring/shop" for a child outside of the
-// parent's namespace.
+// String returns the kind and the name, such as "Deployment shop", or "ConfigMap monitoring/shop" for a child elsewhere.
 func (d *desired) String() string {
 	name := d.name.name
 	if d.name.namespace != "" && !d.referenced && !d.kind.owned.Keep {
@@ -53,11 +52,13 @@ func (d *desired) String() string {
 	return d.to.resource.Kind + " " + name
 }
 
-// absence is how long a pass waits for a missing namespace or definition, or for the end of a child's deletion.
+// absence is how long a pass waits for a missing namespace or definition, or for the end of a child's deletion, if no event ends the
+// wait earlier.
 const absence = 30 * time.Second
 
 // Apply makes the objects the children of the parent. It checks all objects before the first request. If the API server
-// refuses some, Apply still sends the others. It joins the errors; errors that are worth a retry come first.
+// refuses some children, Apply still sends the others. It joins the errors, and the first error decides about the pass: errors to
+// retry precede waits, and waits precede permanent errors.
 func (p *Pass) Apply(ctx context.Context, objs []any) error {
 	err := p.applyAll(p.guarded(ctx), objs)
 	p.refused = p.refused || err != nil
@@ -101,10 +102,10 @@ func (p *Pass) applyAll(ctx context.Context, objs []any) error {
 		}
 	}
 	soonestFirst(waiting)
-	return errors.Join(slices.Concat(failed, waiting, final)...) // the first one decides what follows
+	return errors.Join(slices.Concat(failed, waiting, final)...) // the first error decides about the pass
 }
 
-// soonestFirst moves the error with the shortest wait to the front. A wait of 0 has no limit.
+// soonestFirst moves the error with the shortest wait to the front. A wait of 0 is unlimited.
 func soonestFirst(waiting []error) {
 	var soonest time.Duration
 	for i, err := range waiting {
@@ -119,7 +120,7 @@ func soonestFirst(waiting []error) {
 	}
 }
 
-// prepare encodes the objects. It joins all errors.
+// prepare returns the desired children for the objects. It joins the errors of all objects.
 func (p *Pass) prepare(objs []any) ([]*desired, error) {
 	var all []*desired
 	var problems []error
@@ -133,7 +134,7 @@ func (p *Pass) prepare(objs []any) ([]*desired, error) {
 			continue
 		}
 		if slices.ContainsFunc(all, func(o *desired) bool { return o.kind == d.kind && o.name == d.name }) {
-			problems = append(problems, fmt.Errorf("apply %s: it is among the objects twice; give each child another name", d))
+			problems = append(problems, fmt.Errorf("apply %s: two objects have this name; give each child another name", d))
 			continue
 		}
 		all = append(all, d)
@@ -144,7 +145,7 @@ func (p *Pass) prepare(objs []any) ([]*desired, error) {
 	return all, nil
 }
 
-// kindOf returns the declared kind of an object.
+// kindOf returns the declared kind of an object. If the cluster may serve the kind later, it returns a waiting error.
 func (p *Pass) kindOf(obj any) (*kind, target, error) {
 	stated := children.KindOf(obj)
 	p.family.mu.Lock()
@@ -180,13 +181,14 @@ func kindText(stated schema.GroupVersionKind) string {
 	return stated.Kind + " of " + stated.GroupVersion().String()
 }
 
-// isKind reports whether an object that states its group, version and kind is of a resource. Go types state no group.
+// isKind reports whether the stated group, version and kind of an object fit a resource. Go structs without TypeMeta state only their
+// kind.
 func isKind(res *resources.Resource, stated schema.GroupVersionKind) bool {
 	return res.Kind == stated.Kind && (stated.Version == "" || stated.Group == res.Group && stated.Version == res.Version)
 }
 
-// couldBe is isKind for a kind that the cluster does not serve, so that only the words of its selector are known. Once the cluster serves the
-// kind, each parent has another pass, so that a wrong guess lasts no longer.
+// couldBe guesses the result of isKind for a kind that the cluster does not serve, from the names in its selector. A wrong guess lasts
+// only until the cluster serves the kind, because each parent then has another pass.
 func couldBe(k *kind, stated schema.GroupVersionKind) bool {
 	s := k.owned.Selector
 	if stated.Version != "" && (stated.Group != s.Group || s.Version != "" && stated.Version != s.Version) {
@@ -201,7 +203,7 @@ func couldBe(k *kind, stated schema.GroupVersionKind) bool {
 	return false
 }
 
-// desire returns the child for an object.
+// desire returns the desired child for an object.
 func (p *Pass) desire(obj any) (*desired, error) {
 	k, to, err := p.kindOf(obj)
 	if err != nil {
@@ -225,13 +227,13 @@ func (p *Pass) desire(obj any) (*desired, error) {
 	return d, nil
 }
 
-// references reports whether a child has an owner reference. Owner references work neither across namespaces nor from a
-// cluster-scoped child to a parent in a namespace: the cluster would delete the child at once.
+// references reports whether a child gets an owner reference. Owner references work neither across namespaces nor from a
+// cluster-scoped child to a namespaced parent, because the garbage collector would delete the child at once.
 func (p *Pass) references(k *kind, name childName) bool {
 	return !k.owned.Keep && (p.owner.Namespace == "" || p.owner.Namespace == name.namespace)
 }
 
-// place sets the name and the namespace of a child. They default to the name and the namespace of the parent.
+// place returns the name and the namespace of a child, and sets both in its tree. They default to the parent's name and namespace.
 func (p *Pass) place(k *kind, res *resources.Resource, tree map[string]any) (childName, error) {
 	meta := metadataOf(tree)
 	name, _ := meta["name"].(string)
@@ -263,7 +265,7 @@ func (p *Pass) place(k *kind, res *resources.Resource, tree map[string]any) (chi
 	return childName{namespace, name}, nil
 }
 
-// metadataOf returns the metadata of a tree, and creates them if needed.
+// metadataOf returns the metadata of a tree. It adds empty metadata if there are none.
 func metadataOf(tree map[string]any) map[string]any {
 	meta := object.Metadata(tree)
 	if meta == nil {
@@ -273,8 +275,8 @@ func metadataOf(tree map[string]any) map[string]any {
 	return meta
 }
 
-// mark adds the labels, the owner and the hash to a child. Outside of passes, it adds only the owner and the label with its UID.
-// Streams do not select such a child, and passes do not prune it.
+// mark adds the operator's labels, the owner reference and the annotation with the hash to a child. Outside of passes, it adds
+// neither the label that streams select nor the hash, so that passes do not prune the child.
 func (p *Pass) mark(d *desired) error {
 	if p.rehearsal != nil {
 		return nil
@@ -305,6 +307,7 @@ func (p *Pass) mark(d *desired) error {
 	return nil
 }
 
+// stanza returns a map in the metadata, such as the labels. It adds an empty map if there is none.
 func stanza(meta map[string]any, name string) map[string]any {
 	values, ok := meta[name].(map[string]any)
 	if !ok {
@@ -314,7 +317,7 @@ func stanza(meta map[string]any, name string) map[string]any {
 	return values
 }
 
-// keep makes sure that a child is as it is desired.
+// keep brings a child into its desired state. It sends no request for a child that is known to be in this state.
 func (p *Pass) keep(ctx context.Context, d *desired) error {
 	if p.rehearsal != nil {
 		return p.rehearsal.keep(d)
@@ -323,9 +326,9 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	c := p.known(d)
 	switch {
 	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || d.referenced):
-		return p.adopt(ctx, d) // without an entry of ours, its labels may be copies
+		return p.adopt(ctx, d) // without an entry of the operator, another client may have copied the labels
 	case p.takePruned(c):
-		return p.adopt(ctx, d) // the event of its deletion is still to come
+		return p.adopt(ctx, d) // the deletion event has not arrived yet
 	case c.State == children.Terminating:
 		return handlers.AsWaiting(fmt.Errorf("%s is being deleted", d), absence)
 	}
@@ -360,8 +363,8 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	return err
 }
 
-// takePruned reports whether the operator has pruned a child, and forgets it: the pass wants the child again, so the end of the
-// deletion must wake the parent.
+// takePruned returns and clears the mark of a pruned child. Without the mark, the end of the deletion wakes the parent, because the
+// pass wants the child again.
 func (p *Pass) takePruned(c *child) bool {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
@@ -370,15 +373,16 @@ func (p *Pass) takePruned(c *child) bool {
 	return pruned
 }
 
-// known returns a child as the operator knows it; nil if it does not.
+// known returns the known child with the name of d; nil if there is none.
 func (p *Pass) known(d *desired) *child {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
 	return d.kind.children[d.name]
 }
 
-// judge reports whether a child is as it was applied. The drift has the fields that others have taken. The drift is certain if the
-// known version of the child names the managers, and no field stays with its manager.
+// judge returns whether the operator's entry covers a desired child, and the drifted fields that the pass must take back. The drift is
+// certain if the known version shows the managers of the fields, and no drifted field stays with its manager. Then the first apply may
+// be forced. Covered means that no apply is needed; for another desired object or an unverified child, judge returns Drifted instead.
 func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership children.Ownership, certain bool) {
 	f := p.family
 	f.mu.Lock()
@@ -387,7 +391,7 @@ func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership ch
 		return nil, children.Covered, false
 	}
 	if c.managed == nil && c.Entry == c.verified && c.verified != 0 {
-		return nil, children.Drifted, false // no field was lost, but the handler wants another text, or the child must be verified
+		return nil, children.Drifted, false // the entry is complete, but the desired object is another one, or the child must be verified
 	}
 	entries, err := children.ParseEntries(c.managed)
 	if err != nil {
@@ -397,7 +401,7 @@ func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership ch
 	drift, d.left = c.leave(d, drift)
 	d.judged = true
 	left := len(d.left) > 0
-	scaled := slices.ContainsFunc(entries, func(e children.Entry) bool { return e.Subresource == scale }) // force could take its field
+	scaled := slices.ContainsFunc(entries, func(e children.Entry) bool { return e.Subresource == scale }) // a forced apply could take this field
 	certain = !left && !scaled && slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager != "" }) &&
 		!slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager == f.manager+children.OnceSuffix })
 	if ownership == children.Drifted && len(drift) == 0 && left && d.kind.owned.Drift != handlers.DriftReport {
@@ -416,8 +420,8 @@ func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership ch
 	return drift, ownership, certain
 }
 
-// leave splits off the drifted fields that stay with their new owners: fields that were changed through /scale and, by the policy,
-// all others.
+// leave splits the drift into kept, which the pass takes back, and left, which stays with its managers. Fields that were changed
+// through /scale always stay; with another policy than DriftRevert, all fields with a manager do.
 func (c *child) leave(d *desired, drift []children.Drift) (kept, left []children.Drift) {
 	for _, one := range drift {
 		if one.Scaled() || d.kind.owned.Drift != handlers.DriftRevert && one.Manager != "" {

@@ -17,12 +17,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Apply makes objects the children of the object whose handler is called. It works as [Pass.Apply] in a pass of a family that
-// watches nothing, so that the children are neither repaired nor pruned. The context must be the handler's.
+// Apply makes objects the children of the handled object. It works like [Pass.Apply] in a family without watches, so that the operator
+// neither repairs nor prunes the children. The context must be the handler's, or derived from it.
 func Apply(ctx context.Context, objs []any) error {
 	work := core.WorkOf(ctx)
 	if work == nil {
-		return handlers.AsPermanent(errors.New("kopf.Apply: the context belongs to no handler of an object; pass the context of the handler"))
+		return handlers.AsPermanent(errors.New("kopf.Apply: the context is not from a handler of an object; pass the context of the handler"))
 	}
 	f := newFamily(NewReconciler(work.Deps), work.Served.Resource, nil)
 	f.declare()
@@ -34,7 +34,7 @@ func Apply(ctx context.Context, objs []any) error {
 	switch handlers.ErrorKindOf(err) {
 	case handlers.KindWaiting:
 		if wait, ok := errors.AsType[handlers.Waiting](err); ok {
-			return handlers.AsTemporary(err, wait.KopfWait()) // no change of a child calls the handler again
+			return handlers.AsTemporary(err, wait.KopfWait()) // changes of children do not call this handler
 		}
 	case handlers.KindTemporary:
 		temporary, _ := errors.AsType[handlers.Temporary](err)
@@ -45,16 +45,16 @@ func Apply(ctx context.Context, objs []any) error {
 	return err
 }
 
-// ordinary is an error that is neither temporary nor permanent, whatever it wraps: the retry options of the handler apply.
-// It has no Unwrap, but [errors.Is] and [errors.As] find the wrapped errors.
+// ordinary is an error to which the retry options of the handler apply. It hides that the wrapped error is temporary, and so has no
+// Unwrap; [errors.Is] and [errors.As] still find the wrapped errors.
 type ordinary struct{ err error }
 
 func (o *ordinary) Error() string        { return o.err.Error() }
 func (o *ordinary) Is(target error) bool { return errors.Is(o.err, target) }
 func (o *ordinary) As(target any) bool   { return errors.As(o.err, target) }
 
-// declare sets the kinds that handlers may apply outside of passes. One handler declares a kind for all handlers of the resource,
-// because sub-handlers cannot declare any.
+// declare sets the kinds that handlers may apply outside of passes. A declaration by any handler of the resource is valid for all its
+// handlers, because sub-handlers cannot declare kinds.
 func (f *family) declare() {
 	for _, h := range f.reconciler.deps.Registry.All() {
 		if h.Family.Group() == handlers.Activities || !h.Selector.Match(f.resource) {
@@ -77,7 +77,7 @@ func (f *family) declare() {
 	}
 }
 
-// onceOf returns the fields that the OnReconcile handler of the resource applies at the creation only.
+// onceOf returns the fields of kopf.Own.Once for a kind of children, as declared by the OnReconcile handler of the resource.
 func (f *family) onceOf(res *resources.Resource) []object.Path {
 	h := f.reconciler.deps.Registry.ForResource(f.resource).Reconciler()
 	if h == nil {
@@ -98,7 +98,7 @@ func (f *family) known() []resources.Resource {
 	return nil
 }
 
-// missing returns the declaration that the kind of an object needs.
+// missing returns the missing declaration of an object's kind, for an error message.
 func (f *family) missing(stated schema.GroupVersionKind) string {
 	if f.handler != nil {
 		return "kopf.Own{Resource: …} for it to OnReconcile"

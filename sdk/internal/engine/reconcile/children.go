@@ -22,7 +22,7 @@ import (
 
 func nameOf(o *object.Object) childName { return childName{o.Namespace, o.Name} }
 
-// describe returns a version of a child. The lock must be held.
+// describe returns a version of a child for the handler, with the state that all readers see. The lock must be held.
 func (f *family) describe(k *kind, d children.Digest) *reasons.Child {
 	if c := k.children[childName{d.Namespace(), d.Name}]; c != nil && c.UID == d.UID {
 		d = c.judged(d)
@@ -54,7 +54,7 @@ func (k *kind) observe(_ context.Context, event watch.Event, initial bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if k.resource == nil {
-		return // the cluster does not serve the kind any longer
+		return // the cluster no longer serves the kind
 	}
 	name := nameOf(event.Object)
 	before := k.children[name]
@@ -73,7 +73,7 @@ func (k *kind) observe(_ context.Context, event watch.Event, initial bool) {
 	}
 	if before != nil && (before.UID == event.Object.UID && !object.Older(before.ResourceVersion, event.Object.ResourceVersion) ||
 		object.Precedes(event.Object.ResourceVersion, before.ResourceVersion)) {
-		return // the operator already knows this version or a newer one, for example by the answer to its own write
+		return // the operator already knows this or a newer version, for example from the answer to its own write
 	}
 	now, err := k.lens.Digest(event.Object)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 	return c
 }
 
-// remove forgets a child. The lock must be held.
+// remove removes a child from the known children. The lock must be held.
 func (f *family) remove(k *kind, name childName) {
 	c := k.children[name]
 	if c == nil {
@@ -151,7 +151,7 @@ func (k *kind) retain(scope string, listed map[childName]bool) {
 	}
 }
 
-// compare wakes the parent if the difference between two versions of a child concerns the operator. The lock must be held.
+// compare wakes the parent if the new version of a child needs a pass. The lock must be held.
 func (f *family) compare(c *child, before children.Digest) {
 	switch c.Digest.Wake(&before) {
 	case children.NoWake:
@@ -159,13 +159,13 @@ func (f *family) compare(c *child, before children.Digest) {
 		c.verify = true
 		f.changed(c.kind, before, c.Digest, watch.Modified)
 	case children.WakeParent:
-		c.verify = c.verify || c.Generation != before.Generation // the same write may have changed applied fields without a record
+		c.verify = c.verify || c.Generation != before.Generation // the write may also have changed applied fields unnoticed
 		f.changed(c.kind, before, c.Digest, watch.Modified)
 	}
 }
 
-// changed wakes the parents of a child: the present one and, if the label was changed, the previous one. During a pass, the
-// version before is only noted, because the change may be the pass's own. The lock must be held.
+// changed wakes the parent of a child and, if the label with its UID was changed, also the previous parent. During a pass, it only
+// notes the previous version, because the pass itself may have made the change. The lock must be held.
 func (f *family) changed(k *kind, before, now children.Digest, event string) {
 	latest := now
 	if event == watch.Deleted {
@@ -179,7 +179,7 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 		p := f.parents[uid]
 		f.publish(p, nil)
 		if p == nil || p.object == nil || p.object.Deleting && !(p.waves && event == watch.Deleted) {
-			continue // its first pass looks at all children, and there is none during its deletion
+			continue // the parent's first pass reads all children, and a deleted parent has no passes
 		}
 		if p.pass != nil {
 			p.pass.note(k, childName{latest.Namespace(), latest.Name}, before)
@@ -189,7 +189,7 @@ func (f *family) changed(k *kind, before, now children.Digest, event string) {
 	}
 }
 
-// wakeFor returns the reason for a pass after an event of a child. For a modification, it compares the two versions.
+// wakeFor returns the reason for a pass after an event of a child. For a modified child, it compares the two versions.
 func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event string) reasons.Wake {
 	w := reasons.Wake{Kind: inspect.WakeChild, Type: event, Child: f.describe(k, latest)}
 	if event != watch.Modified {
@@ -208,7 +208,7 @@ func (f *family) wakeFor(k *kind, before, now, latest children.Digest, event str
 	return w
 }
 
-// Child returns the known child with the kind and the name of an object; nil if it does not exist.
+// Child returns the known child with the kind and the name of an object; nil if there is none.
 func (p *Pass) Child(obj metav1.Object) *reasons.Child {
 	k, to, err := p.kindOf(obj)
 	if err != nil {
@@ -242,7 +242,7 @@ func (p *Pass) Children(resource resources.Selector) []*reasons.Child {
 	return all
 }
 
-// Children implements [core.Passes]. It reads the digests, so that the operator stores nothing for it.
+// Children implements [core.Passes].
 func (r *Reconciler) Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList {
 	r.mu.Lock()
 	families := make([]*family, 0, len(r.families))
@@ -259,7 +259,7 @@ func (r *Reconciler) Children(parent inspect.Ref, inspector *observe.Inspector) 
 	return shown.Join(existing, inspector.ChildNotes(parent))
 }
 
-// list returns the existing children of a parent, in the order of [inspect.ChildList]; with an empty UID, of all parents.
+// list returns the existing children of a parent, or of all parents if the UID is empty, in the order of [inspect.ChildList].
 func (f *family) list(uid string) []inspect.Child {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -289,10 +289,10 @@ func (f *family) list(uid string) []inspect.Child {
 	return list
 }
 
-// childStates are all states of children.
+// childStates are the states that [Reconciler.ChildStates] counts.
 var childStates = []children.State{children.Ready, children.Progressing, children.Failed, children.Terminating, children.Unknown}
 
-// ChildStates implements [core.Passes]. It reads the digests, so that the numbers are right without a report for each change.
+// ChildStates implements [core.Passes].
 func (r *Reconciler) ChildStates() map[string]map[string]int {
 	r.mu.Lock()
 	families := slices.Collect(maps.Values(r.families))
@@ -324,7 +324,7 @@ func (f *family) countStates(all map[string]map[string]int) {
 	}
 }
 
-// since returns the time of the last change of the state; zero if the state is older than the process.
+// since returns the time of the last change of the child's state; zero if the state is older than the process.
 func (c *child) since() time.Time {
 	if c.turned == 0 {
 		return time.Time{}

@@ -13,16 +13,16 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// deleteRetry is how long a deleted parent waits after a child could not be deleted.
+// deleteRetry is the delay before another attempt to delete a parent's children after an error.
 const deleteRetry = 5 * time.Second
 
-// Delete implements [core.Passes]. It deletes the children elsewhere, and the children with [handlers.Owned].DeleteFirst, in the
+// Delete implements [core.Passes]. It deletes the children elsewhere, and the children with [handlers.Owned.DeleteFirst], in the
 // reverse order of the declarations.
 func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []string, err error) {
 	unlisted := []string{"children that are not listed yet"}
 	f := r.family(b.Key.Resource)
 	if f == nil {
-		return unlisted, nil // the operator does not serve the resource any longer
+		return unlisted, nil // the operator no longer serves the resource
 	}
 	f.mu.Lock()
 	parent := f.parentOf(b.Object.UID)
@@ -45,7 +45,7 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 		return left, err
 	case err != nil:
 		after = deleteRetry
-		p.subject.Logger.Warn(fmt.Sprintf("Cannot delete a child, so the finalizer stays; trying again in %s: %v", after, err),
+		p.subject.Logger.Warn(fmt.Sprintf("Cannot delete a child, so the parent keeps the finalizer; trying again in %s: %v", after, err),
 			observe.EventKey, observe.LogChildStuck, "error", err)
 	case len(left) == 0:
 		p.reportKept()
@@ -57,18 +57,19 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 	return left, nil
 }
 
-// maxNamed is the largest number of children whose names deleteWave returns.
+// maxNamed is the maximum number of children whose names deleteWave returns.
 const maxNamed = 5
 
-// deleteWave deletes the children of the last declared kind with children to delete. It returns the names of its remaining children.
+// deleteWave deletes the children of the last declared kind that still has children to delete. It returns the names of these children
+// that still exist, or nil if there are no more children to delete.
 func (p *Pass) deleteWave(ctx context.Context) (left []string, err error) {
 	for _, wave := range p.waves(func(c *child) bool {
 		if p.isElsewhere(c) {
 			return c.kind.prunable()
 		}
-		return c.kind.owned.DeleteFirst // the cluster would delete it after the parent
+		return c.kind.owned.DeleteFirst // otherwise, the cluster deletes the child after the parent
 	}) {
-		p.setWaves(true) // before the first deletion, since its event can be faster than the answer
+		p.setWaves(true) // before the first deletion, because its event can arrive before the answer
 		var failed []error
 		unnamed := 0
 		for _, d := range wave {
@@ -94,10 +95,10 @@ func (p *Pass) deleteWave(ctx context.Context) (left []string, err error) {
 	return nil, nil
 }
 
-// isElsewhere reports whether the cluster does not delete a child with its parent.
+// isElsewhere reports whether a child has no owner reference, so that the cluster does not delete the child with its parent.
 func (p *Pass) isElsewhere(c *child) bool { return !p.references(c.kind, c.name()) }
 
-// reportKept logs the children of protected kinds that outlive the parent.
+// reportKept logs the children elsewhere that outlive the parent because their kinds are protected.
 func (p *Pass) reportKept() {
 	f := p.family
 	f.mu.Lock()
@@ -113,8 +114,8 @@ func (p *Pass) reportKept() {
 	}
 }
 
-// Kinds returns the kinds of the parent's children and, of the recorded kinds, those that the operator does not declare any
-// longer. If the cluster serves all declared kinds, it warns once about each undeclared kind.
+// Kinds returns the kinds to record on the parent: the kinds of its children, and recorded kinds that the operator no longer
+// declares. If the cluster serves all declared kinds, it warns once about each undeclared kind.
 func (p *Pass) Kinds(recorded []string) []string {
 	f := p.family
 	f.mu.Lock()
@@ -140,8 +141,8 @@ func (p *Pass) Kinds(recorded []string) []string {
 		}
 		if !unserved && !slices.Contains(f.undeclared, name) {
 			f.undeclared = append(f.undeclared, name)
-			f.reconciler.deps.Logger.Warn(fmt.Sprintf("Children of kind %s from an earlier release are left, for example at %s: "+
-				"delete the children, or declare their kind by kopf.Own, so that passes prune the children", name, p.owner), observe.EventKey, observe.LogChildUndeclared,
+			f.reconciler.deps.Logger.Warn(fmt.Sprintf("Children of kind %s from an earlier release may still exist, for example children of %s: "+
+				"delete the children, or declare the kind with kopf.Own, so that passes prune the children", name, p.owner), observe.EventKey, observe.LogChildUndeclared,
 				"resource", name)
 		}
 	}

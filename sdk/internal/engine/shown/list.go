@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// Join adds the results of the last passes to the existing children, and the children that do not exist. Children without notes
-// about their parent are orphans.
+// Join combines the existing children with the notes about the last passes: it adds the results of the passes, and children that do
+// not exist. Children whose parent has no notes are orphans.
 func Join(existing []inspect.Child, notes map[inspect.Ref]observe.ChildNotes) inspect.ChildList {
 	type parentKey struct{ resource, uid string }
 	byParent := map[parentKey][]inspect.Child{}
@@ -40,7 +40,8 @@ func Join(existing []inspect.Child, notes map[inspect.Ref]observe.ChildNotes) in
 	return list
 }
 
-// withResults returns the children of an object: the existing ones with the results of the last pass, then those that do not exist.
+// withResults returns the children of a parent: first the existing children with the results of the last pass, then children that do
+// not exist.
 func withResults(parent inspect.Ref, existing []inspect.Child, notes observe.ChildNotes) (list []inspect.Child) {
 	missing := maps.Clone(notes.Of)
 	for _, c := range existing {
@@ -64,7 +65,7 @@ func withResults(parent inspect.Ref, existing []inspect.Child, notes observe.Chi
 		switch {
 		case note.Result == inspect.ResultPruned:
 			c.Since = note.At
-		case note.Exists: // it was deleted after the pass
+		case note.Exists: // the child was deleted after the pass
 			continue
 		}
 		list = append(list, c)
@@ -72,7 +73,8 @@ func withResults(parent inspect.Ref, existing []inspect.Child, notes observe.Chi
 	return list
 }
 
-// shortened returns the children with the greatest need of attention, in their order.
+// shortened returns at most [inspect.MaxChildren] children, in the order of the list, and the number of omitted children. It omits
+// ready children first.
 func shortened(list []inspect.Child) (kept []inspect.Child, omitted int) {
 	if omitted = len(list) - inspect.MaxChildren; omitted <= 0 {
 		return list, 0
