@@ -202,7 +202,7 @@ func TestChildren_OnceFieldsWithinAtomicValuesAreRefused(t *testing.T) {
 		}}}
 	})
 	k.parent.Set("spec.tier", "db")
-	k.WaitLog("the API server keeps spec.selector as a single value")
+	k.WaitLog("the API server records spec.selector as a single value")
 	if got := k.Object("services", "main").Get().Get("spec.selector"); asJSON(got) != asJSON(tree{"app": "x", "tier": "web"}) {
 		t.Errorf("the selector is %v", got)
 	}

@@ -139,7 +139,7 @@ func TestChildren_MappedObjectWakesPreviousAndPresentParents(t *testing.T) {
 	k.waitVersions("other", s)
 	k.waitVersions("third", s)
 	s.Label("fails", "yes") // the parents stay
-	k.WaitLog("The function of kopf.Watches has failed; the object keeps its previous parents")
+	k.WaitLog("The function of kopf.Watches failed; the object keeps its previous parents")
 	k.waitVersions("other", s)
 	k.waitVersions("third", s)
 	s.Delete()

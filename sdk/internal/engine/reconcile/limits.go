@@ -18,8 +18,8 @@ import (
 
 var errPaced = errors.New("the write waits for the pace of 20 writes a second, so that a new build does not change everything at once")
 
-// pace delays a write of an unprovoked pass without holding a worker: the pass ends, and the next pass begins when the limiter
-// permits the write.
+// pace limits the rate of writes by unprovoked passes. It occupies no worker: if a write must wait, pace returns errPaced, which
+// ends the pass, and the next pass begins when the limiter permits the write.
 func (p *Pass) pace() error {
 	if !p.wakes.Unprovoked() {
 		return nil
@@ -40,12 +40,12 @@ func (p *Pass) pace() error {
 	return handlers.AsWaiting(errPaced, delay)
 }
 
-// The operator delays the writes of a child if other clients or the handler undo them again and again.
+// The operator delays the writes of a child if other clients or the handler itself undo the writes repeatedly.
 const (
-	fightCount    = 5 // reverts of a drift
-	unstableCount = 3 // other texts for the same state
-	repeatsWithin = time.Minute
-	firstDelay    = time.Second
+	fightCount    = 5           // reverts of drift before the delays begin
+	unstableCount = 3           // different objects for the same state before the delays begin
+	repeatsWithin = time.Minute // time in which repeated writes count
+	firstDelay    = time.Second // doubled after each further write
 	longestDelay  = 5 * time.Minute
 )
 
@@ -65,7 +65,7 @@ func (r *repeats) wait(now time.Time) time.Duration {
 	return max(0, r.until.Sub(now))
 }
 
-// note counts a write. It reports whether the delays begin, because there were many writes.
+// note counts a write. After many writes, it delays the next write. It reports whether this is the first delay.
 func (r *repeats) note(now time.Time, about string, many int) (begins bool) {
 	within := max(repeatsWithin, time.Duration(many)*r.delay)
 	r.last = slices.DeleteFunc(append(slices.Clone(r.last), now), func(t time.Time) bool { return now.Sub(t) > within })
@@ -80,7 +80,7 @@ func (r *repeats) note(now time.Time, about string, many int) (begins bool) {
 	return begins
 }
 
-// ended reports whether the next write counts as the first one again.
+// ended reports whether the counted writes are too old to count, so that the next write is the first one again.
 func (r *repeats) ended(now time.Time, many int) bool {
 	return now.Sub(r.last[len(r.last)-1]) > max(repeatsWithin, time.Duration(many)*r.delay)
 }
@@ -101,7 +101,8 @@ func (p *Pass) countFight(d *desired, drift []children.Drift) {
 	}
 }
 
-// recreationDelay returns how long a child must not be deleted to be created anew: a manifest with a time would do so forever.
+// recreationDelay returns how long a child must not be deleted and created anew. Without this delay, a manifest with a time in an
+// immutable field would cause endless re-creations.
 func (p *Pass) recreationDelay(d *desired) time.Duration {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
@@ -111,7 +112,7 @@ func (p *Pass) recreationDelay(d *desired) time.Duration {
 	return 0
 }
 
-// noteRecreation counts a deletion of a child that is to be created anew.
+// noteRecreation counts the deletion of a child by kopf.Own.Recreate.
 func (p *Pass) noteRecreation(d *desired, refusal error) {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
@@ -126,19 +127,19 @@ func (p *Pass) noteRecreation(d *desired, refusal error) {
 	k.recreations[d.name].note(now, refusal.Error(), unstableCount)
 }
 
-// unstable has the texts that a handler wants for a child whose parent stays the same.
+// unstable has the desired objects of a child since the last change of its parent.
 type unstable struct {
-	texts   map[uint64]uint64 // hashes of the texts, by [Pass.sight]
-	newest  map[string]any    // newest text that differs without a reason; nil if there was none
+	texts   map[uint64]uint64 // hashes of the desired objects by [Pass.sight]
+	newest  map[string]any    // newest desired object that differs without a reason; nil if there is none
 	repeats repeats
 }
 
-// maxTexts limits the memory of a child whose text follows the state of the other children.
+// maxTexts limits the memory for a child whose desired object depends on the states of other children.
 const maxTexts = 32
 
-// noteText compares the sent text of a child with earlier texts. If nothing has changed that the handler sees, the text must be the
-// same: with a time or a random value in the text, each change of the child's status makes another pass write. A handler that
-// uses Recheck may want another text in each pass.
+// noteText compares the sent object with earlier objects of the child. For the same input, the handler must want the same object. If
+// the object has a time or a random value, each change of the child's status causes another write. Passes by Recheck alone do not
+// count, because the handler may want another object in each of them.
 func (p *Pass) noteText(d *desired) {
 	f := p.family
 	f.mu.Lock()
@@ -170,7 +171,8 @@ func (p *Pass) noteText(d *desired) {
 	}
 }
 
-// differing returns the path of the first field in which two texts differ, apart from their hashes.
+// differing returns the path of the first field in which two objects differ, except for the annotation with their hash; empty if there
+// is none.
 func differing(before, after map[string]any, hash string) string {
 	for _, one := range object.ComputeDiff(before, after) {
 		if one.Path[len(one.Path)-1] != hash {
@@ -180,12 +182,13 @@ func differing(before, after map[string]any, hash string) string {
 	return ""
 }
 
-// hashSight returns a hash of all that the handler sees: the state of the parent and of its children. The lock must be held.
+// hashSight returns a hash of the handler's input: the essence and the status of the parent, and the states of its children. The lock
+// must be held.
 func (p *parent) hashSight() uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, p.essence, " ", string(p.object.Member("status")))
 	sum := h.Sum64()
-	for c := range p.children { // a sum does not depend on the order
+	for c := range p.children { // in random order, of which a sum is independent
 		d := c.judged(c.Digest)
 		h.Reset()
 		fmt.Fprintf(h, "%d %q %q %s %q %q", c.kind.order, d.Namespace(), d.Name, d.State, d.Message(), d.Observed())
@@ -242,8 +245,8 @@ func (p *Pass) uncount(d *desired) {
 	}
 }
 
-// countUnready notes when the limit of readiness begins to count for a new version of a child: when the child has lost its
-// readiness, or was applied with another text. The lock must be held.
+// countUnready sets the time from which [handlers.Owned.ReadyWithin] counts for a new version of a child. The time starts when the child
+// becomes unready, or when the operator applies another object. The lock must be held.
 func (f *family) countUnready(c *child, o *object.Object, initial bool) {
 	previous := c.kind.children[c.name()]
 	switch {
@@ -259,7 +262,7 @@ func (f *family) countUnready(c *child, o *object.Object, initial bool) {
 	}
 }
 
-// judged returns a version of a child with the state that all readers see: a child that has not got ready in time has failed. The lock
+// judged returns a version of a child with the state that all readers see: Failed if the child has not become ready in time. The lock
 // must be held.
 func (c *child) judged(version children.Digest) children.Digest {
 	if due := c.due(); version.Unready() && !due.IsZero() && !c.kind.family.reconciler.deps.Now().Before(due) {
@@ -268,7 +271,7 @@ func (c *child) judged(version children.Digest) children.Digest {
 	return version
 }
 
-// due returns when the limit of a child's readiness ends; zero if the child is ready or there is no limit.
+// due returns the time at which the child's [handlers.Owned.ReadyWithin] ends; zero if the child is ready or there is no limit.
 func (c *child) due() time.Time {
 	if c.unready == 0 || c.kind.owned.ReadyWithin == 0 {
 		return time.Time{}
@@ -276,7 +279,7 @@ func (c *child) due() time.Time {
 	return time.Unix(0, c.unready).Add(c.kind.owned.ReadyWithin)
 }
 
-// armReadiness makes a pass due when the next limit of a child's readiness ends. The lock must be held.
+// armReadiness starts the timer for a pass at the time when the first child becomes overdue. The lock must be held.
 func (f *family) armReadiness(p *parent) {
 	now := f.reconciler.deps.Now()
 	var next time.Time

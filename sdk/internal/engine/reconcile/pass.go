@@ -24,17 +24,17 @@ import (
 type Pass struct {
 	family  *family
 	parent  *parent
-	ctx     context.Context // has the fence of the cycle
+	ctx     context.Context // context of the cycle, with its fence
 	owner   *object.Object
 	subject *observe.Subject
 	wakes   reasons.List
-	sight   uint64 // hash of all that the handler sees at the beginning; 0 after a start
+	sight   uint64 // hash of the handler's input at the beginning of the pass; 0 if all reasons are WakeStart
 
 	applied map[*kind]map[childName]bool // children that the pass has applied; nil before the first call of Apply
-	refused bool                         // a call of Apply has failed, so that the pass is incomplete even if the handler returns nil
-	recheck time.Duration                // 0 if the handler has not asked for another pass
+	refused bool                         // a call of Apply failed, so that nothing is pruned even if the handler returns nil
+	recheck time.Duration                // shortest time of the calls of Recheck; 0 without a call
 
-	noted map[noted]children.Digest // versions of children before the changes that came during the pass
+	noted map[noted]children.Digest // versions of children to compare with the newest versions at the end of the pass
 
 	rehearsal *Rehearsal // nil in an operator
 
@@ -45,7 +45,7 @@ type Pass struct {
 	undeclared []string    // recorded kinds without a declaration
 }
 
-// noted identifies a child during a pass.
+// noted identifies a child, whether or not it exists.
 type noted struct {
 	kind *kind
 	name childName
@@ -114,7 +114,7 @@ func (f *family) arrive(b *core.Beginning) {
 	}
 }
 
-// Abort ends a pass that does not count, because the operator may not act. The reasons stay for the next pass.
+// Abort ends a pass without an outcome, because the operator may not act now. The next pass has the same reasons again.
 func (p *Pass) Abort() {
 	f := p.family
 	f.mu.Lock()
@@ -159,7 +159,7 @@ func (p *Pass) end(out handlers.Outcome) *observe.EndedPass {
 	return p.report(out)
 }
 
-// settle wakes the parent if a child differs from its noted version, and the difference concerns the operator. The lock must be
+// settle adds a reason for a pass if the newest version of a child needs a pass, compared with its noted version. The lock must be
 // held.
 func (p *Pass) settle(at noted, before children.Digest) {
 	now := at.kind.children[at.name]
@@ -178,8 +178,8 @@ func (p *Pass) settle(at noted, before children.Digest) {
 	}
 }
 
-// note records the version of a child before a change during the pass. Only the first one counts until the pass itself
-// writes the child. The lock must be held.
+// note records the version of a child before a change during the pass. It keeps an already noted version, which is older or is the
+// answer to the pass's own write. The lock must be held.
 func (p *Pass) note(k *kind, name childName, before children.Digest) {
 	at := noted{k, name}
 	if _, known := p.noted[at]; known {
@@ -204,10 +204,10 @@ func (r *Reconciler) Update(key queue.Key, newest *object.Object) {
 	}
 }
 
-// Wakes returns why the handler is called, the oldest reason first.
+// Wakes returns the reasons for the pass, the oldest first.
 func (p *Pass) Wakes() []reasons.Wake { return p.wakes }
 
-// Recheck asks for another pass after some time.
+// Recheck requests another pass after a time. The shortest time of several calls counts.
 func (p *Pass) Recheck(after time.Duration) {
 	if p.recheck == 0 || after < p.recheck {
 		p.recheck = max(after, time.Millisecond)
@@ -226,12 +226,13 @@ func (p *Pass) mayAct() error {
 // fence of the cycle.
 func (p *Pass) guarded(ctx context.Context) context.Context { return fence.Carry(ctx, p.ctx) }
 
-// Fresh reports whether the parent has changed since the last pass, so that its attempts are counted anew.
+// Fresh reports whether the parent has changed since the last pass, so that the attempts start at zero.
 func (p *Pass) Fresh() bool {
 	return slices.ContainsFunc(p.wakes, func(w reasons.Wake) bool { return w.Kind == inspect.WakeObject })
 }
 
-// Health returns the health of the children that the pass has applied or, if it has applied none, of all children. See [core.Pass].
+// Health returns the health of the children that the pass has applied or, without a call of Apply, of all children. It returns false if
+// a paced write has ended the pass early.
 func (p *Pass) Health(err error) (core.Health, bool) {
 	if errors.Is(err, errPaced) {
 		return core.Health{}, false
@@ -264,6 +265,7 @@ func (p *Pass) Health(err error) (core.Health, bool) {
 	}, true
 }
 
+// failedFirst returns a sort key that puts failed children first.
 func failedFirst(s children.State) int {
 	if s == children.Failed {
 		return 0

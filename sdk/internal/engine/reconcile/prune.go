@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// protected reports whether the objects of a resource hold other objects or data: they are deleted only if the declaration says so.
+// protected reports whether a deletion of the resource's objects also deletes other objects or data. The operator deletes children of
+// protected kinds only with kopf.Own.Prune.
 func protected(resource string) bool {
 	switch resource {
 	case "namespaces.v1", "persistentvolumeclaims.v1", "customresourcedefinitions.v1.apiextensions.k8s.io":
@@ -24,14 +25,15 @@ func protected(resource string) bool {
 	return false
 }
 
-// prunable reports whether the declaration permits to prune the children of a kind. The kind must be served.
+// prunable reports whether the declaration permits the operator to delete children of the kind. The cluster must serve the kind.
 func (k *kind) prunable() bool { return !protected(k.resource.Key()) || k.owned.Prune }
 
-// pruned is how long a pass waits for the end of a deletion before it looks again.
+// pruned is how long a pass waits for the end of a deletion if no event ends the wait earlier.
 const pruned = 30 * time.Second
 
-// Complete deletes the children that a complete pass has not applied, in the reverse order of the declarations: the
-// children of a kind follow when all children of later kinds were deleted. Without a call of Apply, nothing is deleted.
+// Complete prunes the children that a complete pass has not applied, in the reverse order of the declarations. It prunes a kind only
+// after the pruned children of all later kinds were deleted; until then, it returns a waiting error. It prunes nothing if the pass
+// has not called Apply, or if a call has failed.
 func (p *Pass) Complete(ctx context.Context) error {
 	if p.applied == nil || p.refused {
 		return nil
@@ -40,7 +42,7 @@ func (p *Pass) Complete(ctx context.Context) error {
 	waves := p.waves(func(c *child) bool { return !p.applied[c.kind][c.name()] })
 	for i, wave := range waves {
 		last := i == len(waves)-1
-		p.setWaves(!last) // before the first deletion, since its event can be faster than the answer
+		p.setWaves(!last) // before the first deletion, because its event can arrive before the answer
 		going, braked := 0, false
 		for _, d := range wave {
 			switch result, err := p.prune(ctx, d); {
@@ -56,7 +58,7 @@ func (p *Pass) Complete(ctx context.Context) error {
 		case going > 0 && !last:
 			return handlers.AsWaiting(fmt.Errorf("%d pruned %s are being deleted", going, wave[0].to.resource.Plural), pruned)
 		case braked:
-			return nil // children of earlier kinds outlive the children of later kinds
+			return nil // children of earlier kinds must not be deleted before children of later kinds
 		}
 	}
 	p.family.mu.Lock()
@@ -65,23 +67,23 @@ func (p *Pass) Complete(ctx context.Context) error {
 	return nil
 }
 
-// setWaves sets whether a deletion that the operator itself has requested wakes the parent.
+// setWaves sets [parent.waves].
 func (p *Pass) setWaves(more bool) {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
 	p.parent.waves = more
 }
 
-// pruneResult is what happened to a child that the pass has not applied.
+// pruneResult is the result of [Pass.prune].
 type pruneResult int
 
 const (
-	pruneNothing pruneResult = iota // it does not exist, or is not the parent's
-	pruneGoing                      // it is being deleted
-	pruneBraked                     // the brake keeps it
+	pruneNothing pruneResult = iota // the child does not exist, or is not provably the parent's
+	pruneGoing                      // the child is being deleted
+	pruneBraked                     // the brake prevents the deletion
 )
 
-// waves returns the known children to delete: those of the last declared kind come first.
+// waves returns the known children to delete by kind, beginning with the last declared kind. The function selects the children.
 func (p *Pass) waves(which func(*child) bool) (all [][]*desired) {
 	f := p.family
 	f.mu.Lock()
@@ -112,7 +114,7 @@ func (p *Pass) candidates(k *kind, which func(*child) bool) []*desired {
 	return found
 }
 
-// prune deletes a child if it is proven to be the parent's. A child that has changed since it was read is judged again.
+// prune deletes a child if it is provably the parent's. If the child changes between the read and the deletion, prune starts again.
 func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
 	braked := true
 	for range maxTries {
@@ -129,7 +131,7 @@ func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
 		case o.Deleting:
 			return pruneGoing, nil
 		case !children.Authored(o, d.to.lens, p.owner.UID):
-			return pruneNothing, nil // another client has copied the labels of a child
+			return pruneNothing, nil // another client may have copied the labels of a child
 		}
 		if braked {
 			if p.braked(d) {
@@ -139,7 +141,7 @@ func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
 				p.uncount(d)
 				return pruneNothing, err
 			}
-			braked = false // a child counts once
+			braked = false // count the child only once
 		}
 		err = p.family.reconciler.deps.Client.Delete(ctx, d.to.resource, d.name.namespace, d.name.name, kube.DeleteOptions{
 			UID: o.UID, ResourceVersion: o.ResourceVersion,
@@ -159,7 +161,7 @@ func (p *Pass) prune(ctx context.Context, d *desired) (pruneResult, error) {
 	return pruneNothing, handlers.AsTemporary(fmt.Errorf("%s %s: it changes faster than it can be deleted", p.deleteVerb(), d), time.Second)
 }
 
-// deleteVerb returns the verb for errors of a deletion.
+// deleteVerb returns the verb for errors about a deletion.
 func (p *Pass) deleteVerb() string {
 	if p.owner.Deleting {
 		return "delete"
@@ -167,7 +169,7 @@ func (p *Pass) deleteVerb() string {
 	return "prune"
 }
 
-// markPruned notes that the operator itself has deleted a child, so that the end of the deletion does not wake the parent.
+// markPruned logs a deletion, and marks the child, so that the end of the operator's own deletion does not wake the parent.
 func (p *Pass) markPruned(d *desired, uid string) {
 	p.family.mu.Lock()
 	if c := d.kind.children[d.name]; c != nil && c.UID == uid {

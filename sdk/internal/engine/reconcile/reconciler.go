@@ -1,5 +1,5 @@
-// Package reconcile keeps the children of objects as the reconcile handlers want them: it watches the children, wakes
-// their parents, and applies and prunes children during the passes of the handlers.
+// Package reconcile keeps the children of objects in the state that reconcile handlers want. It watches the children, adds reasons
+// for passes to their parents, and applies and prunes children during passes.
 package reconcile
 
 import (
@@ -21,13 +21,13 @@ import (
 
 // Names of the labels and the annotation of children.
 const (
-	ownedByLabel        = "kopf.dev/owned-by"        // the resource of the parent; the streams of children select it
-	ownerUIDLabel       = "kopf.dev/owner-uid"       // the UID of the parent
-	ownerNamespaceLabel = "kopf.dev/owner-namespace" // the namespace of the parent, on children outside of it
-	appliedName         = "applied"                  // the name, after the operator's prefix, of the annotation with the hash of the applied object
+	ownedByLabel        = "kopf.dev/owned-by"        // resource of the parent; the streams of children select this label
+	ownerUIDLabel       = "kopf.dev/owner-uid"       // UID of the parent
+	ownerNamespaceLabel = "kopf.dev/owner-namespace" // namespace of the parent; only on children outside of this namespace
+	appliedName         = "applied"                  // follows the operator's prefix in the annotation with the hash of the applied object
 )
 
-// pace is the number of writes a second of all unprovoked passes, such as the writes of a new build after its start.
+// pace is the maximum number of writes per second by unprovoked passes, such as the passes after a start.
 const pace rate.Limit = 20
 
 // Reconciler keeps the children of all parents. It is safe for concurrent use.
@@ -41,10 +41,10 @@ type Reconciler struct {
 	streams  map[streamKey]*stream
 }
 
-// NewPasses returns the passes of an operator. It watches nothing yet.
+// NewPasses returns [NewReconciler] as the interface of the engine.
 func NewPasses(d *core.Deps) core.Passes { return NewReconciler(d) }
 
-// NewReconciler returns the reconciler of an operator. It watches nothing yet.
+// NewReconciler returns the reconciler of an operator. It watches nothing before a call of [Reconciler.Adjust].
 func NewReconciler(d *core.Deps) *Reconciler {
 	return &Reconciler{
 		deps: d, prefix: state.FailuresBeside(d.Settings.Progress).Prefix, limiter: rate.NewLimiter(pace, int(pace)),
@@ -52,7 +52,7 @@ func NewReconciler(d *core.Deps) *Reconciler {
 	}
 }
 
-// family is the parents of one resource with their children. Its lock guards all parents and children.
+// family has the parents of one resource and their children. Its lock guards all parents and children.
 type family struct {
 	reconciler *Reconciler
 	resource   *resources.Resource // resource of the parents
@@ -60,25 +60,25 @@ type family struct {
 	manager    string              // field manager
 
 	mu      sync.Mutex
-	handler *handlers.Handler // nil outside of passes: see [Apply]
+	handler *handlers.Handler // nil outside of passes, in [Apply]
 	kinds   []*kind           // owned kinds, in the order of the declarations
 	watched []*watchedKind
 	parents map[string]*parent
 	brake   brake
 
-	undeclared []string // recorded kinds without a declaration that the log has named
+	undeclared []string // recorded kinds without a declaration, for which a warning was logged
 }
 
-// kind is a kind of children.
+// kind is a declared kind of children.
 type kind struct {
 	family   *family
 	owned    *handlers.Owned
-	order    int                 // position of the declaration
+	order    int                 // index of the declaration
 	resource *resources.Resource // nil while the cluster does not serve the kind
 	lens     children.Lens
 	children map[childName]*child
 
-	recreations map[childName]*repeats // deletions by kopf.Own.Recreate
+	recreations map[childName]*repeats // counted deletions by kopf.Own.Recreate; nil before the first deletion
 }
 
 // childName is the name of a child among the children of its kind.
@@ -103,9 +103,9 @@ type child struct {
 
 func (c *child) name() childName { return childName{c.Namespace(), c.Name} }
 
-// parent is an object with a reconcile handler. Its children can be known before the object itself.
+// parent is an object with a reconcile handler. The operator may know its children before the object itself.
 type parent struct {
-	object   *object.Object // newest known version; nil before the first cycle
+	object   *object.Object // newest known version; nil before the parent's first cycle
 	outdated bool           // other operators may have changed the object since, because this one was paused
 	children map[*child]struct{}
 
@@ -138,7 +138,7 @@ func groupResource(res *resources.Resource) string {
 	return res.Plural + "." + res.Group
 }
 
-// lensOf returns how the children of a kind are read.
+// lensOf returns the lens for the children of a kind.
 func (f *family) lensOf(o *handlers.Owned, res *resources.Resource) children.Lens {
 	return children.Lens{
 		Manager: f.manager, OwnerLabel: ownerUIDLabel, StreamLabel: ownedByLabel, AppliedAnnotation: f.reconciler.prefix + "/" + appliedName,
@@ -146,8 +146,8 @@ func (f *family) lensOf(o *handlers.Owned, res *resources.Resource) children.Len
 	}
 }
 
-// readyIf returns the rule of readiness that the user has declared for a kind; nil without one. A panic of the user's function
-// leaves the state unknown.
+// readyIf returns the function of kopf.Own.ReadyIf as a rule of readiness; nil if it is nil. If the function panics, the state is
+// Unknown.
 func readyIf(o *handlers.Owned) func(*object.Object) children.Health {
 	if o.ReadyIf == nil {
 		return nil
@@ -167,7 +167,7 @@ func readyIf(o *handlers.Owned) func(*object.Object) children.Health {
 	}
 }
 
-// parentOf returns a parent, and creates it if needed. The lock must be held.
+// parentOf returns the parent with a UID. It adds an empty parent if there is none. The lock must be held.
 func (f *family) parentOf(uid string) *parent {
 	p := f.parents[uid]
 	if p == nil {
@@ -177,14 +177,14 @@ func (f *family) parentOf(uid string) *parent {
 	return p
 }
 
-// family returns the family of a resource; nil if it has no reconcile handler.
+// family returns the family of a resource; nil if the resource has no reconcile handler, or is not served.
 func (r *Reconciler) family(resource string) *family {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.families[resource]
 }
 
-// Forget drops a parent that was deleted, or that this replica does not handle. Its children stay known.
+// Forget removes a parent that was deleted, or that this replica no longer handles. Its children stay known.
 func (r *Reconciler) Forget(key queue.Key) {
 	f := r.family(key.Resource)
 	if f == nil {
@@ -207,7 +207,7 @@ func (r *Reconciler) Forget(key queue.Key) {
 	f.parents[key.Object] = &parent{children: p.children}
 }
 
-// wake adds a reason for a pass, and requeues the parent unless a pass is running. The lock must be held.
+// wake adds a reason for a pass, and requeues the parent unless a pass is running or must wait. The lock must be held.
 func (f *family) wake(p *parent, w reasons.Wake) {
 	p.wakes.Add(w)
 	if p.pass == nil && !f.postpone(p) {
@@ -215,8 +215,8 @@ func (f *family) wake(p *parent, w reasons.Wake) {
 	}
 }
 
-// postpone reports whether the pass for the reasons has to wait. If so, the pass begins when the budget permits it, or earlier for
-// another reason. The lock must be held.
+// postpone reports whether the next pass must wait for the budget. If so, it starts a timer for the pass. An impatient reason begins
+// the pass earlier. The lock must be held.
 func (f *family) postpone(p *parent) bool {
 	delay := p.budget.Wait(f.reconciler.deps.Now())
 	if delay == 0 || !p.wakes.Patient() {
@@ -234,7 +234,8 @@ func (f *family) requeue(p *parent) {
 	f.reconciler.deps.Queue.Again(f.resource.Key(), requeued(p.object))
 }
 
-// arm starts the timer of the next pass. Without a kind, the pass has the reasons that the parent has already. The lock must be held.
+// arm starts the timer of the next pass, unless a timer ends earlier. At the end, the timer adds a reason of the kind. If the kind is
+// empty, it makes the present reasons impatient instead. The lock must be held.
 func (f *family) arm(p *parent, kind inspect.WakeKind, after time.Duration) {
 	due := f.reconciler.deps.Now().Add(after)
 	if !p.due.IsZero() && p.due.Before(due) {
@@ -266,7 +267,7 @@ func (p *parent) disarm() {
 	p.timer, p.due = nil, time.Time{}
 }
 
-// living returns the kind with the name of a parent that the operator handles; empty if it handles no such parent.
+// living returns the kind and the name of an existing parent, such as "Shop demo"; empty if the operator handles no such parent.
 func (f *family) living(uid string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -23,8 +23,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Rehearsal is a pass without a cluster, for tests of handlers. The pass checks and encodes the children as usual, but records
-// them in place of its requests. It guesses the resources of the declared kinds from the kinds of the objects.
+// Rehearsal is a pass without a cluster, for tests of handlers. The pass checks and encodes the children as usual, but records them
+// instead of sending requests. It guesses the resources of the declared kinds from the kinds of the objects.
 type Rehearsal struct {
 	pass    *Pass
 	applied []*desired
@@ -43,13 +43,13 @@ func Rehearse(ctx context.Context, h *handlers.Handler, res *resources.Resource,
 	return r
 }
 
-// Pass returns the pass for the request of the handler.
+// Pass returns the pass for the handler's request.
 func (r *Rehearsal) Pass() *Pass { return r.pass }
 
 // RehearsalOf returns the rehearsal of a pass; nil for the pass of an operator.
 func RehearsalOf(p *Pass) *Rehearsal { return p.rehearsal }
 
-// Add makes an object an existing child of the parent, in a state. Without a name or a namespace, it has the parent's.
+// Add makes an object an existing child of the parent in a state, such as "ready". The name and the namespace default to the parent's.
 func (r *Rehearsal) Add(tree map[string]any, state string) error {
 	states := []children.State{children.Unknown, children.Progressing, children.Ready, children.Failed, children.Terminating}
 	i := slices.IndexFunc(states, func(s children.State) bool { return s.String() == state })
@@ -70,7 +70,7 @@ func (r *Rehearsal) Add(tree map[string]any, state string) error {
 	return r.store(k, name, tree, func(d *children.Digest) { d.SetState(states[i], "it is "+state) })
 }
 
-// store makes an object a known child.
+// store makes an object a known child, after adjust has changed its digest.
 func (r *Rehearsal) store(k *kind, name childName, tree map[string]any, adjust func(*children.Digest)) error {
 	text, err := json.Marshal(tree)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Rehearsal) store(k *kind, name childName, tree map[string]any, adjust f
 	return nil
 }
 
-// keep records a child in place of [Pass.keep]. A new child becomes known.
+// keep records an applied child, in place of [Pass.keep]. A new child then exists.
 func (r *Rehearsal) keep(d *desired) error {
 	known := r.pass.known(d)
 	switch {
@@ -116,7 +116,7 @@ func (r *Rehearsal) keep(d *desired) error {
 	return nil
 }
 
-// label returns the kind with the name of a child, and with its namespace if the parent is outside of it.
+// label returns the kind and the name of a child, such as "Deployment shop", or "Secret other/shop" outside of the parent's namespace.
 func (r *Rehearsal) label(d *desired) string {
 	if d.name.namespace == r.pass.owner.Namespace || d.name.namespace == "" {
 		return d.to.resource.Kind + " " + d.name.name
@@ -124,7 +124,7 @@ func (r *Rehearsal) label(d *desired) string {
 	return d.to.resource.Kind + " " + d.name.namespace + "/" + d.name.name
 }
 
-// Applied returns the applied children in the order of their first apply: their labels, such as "Deployment shop", and their trees.
+// Applied returns the labels and the trees of the applied children, in the order of their first apply.
 func (r *Rehearsal) Applied() (names []string, trees []map[string]any) {
 	for _, d := range r.applied {
 		names, trees = append(names, r.label(d)), append(trees, d.tree)
@@ -132,7 +132,8 @@ func (r *Rehearsal) Applied() (names []string, trees []map[string]any) {
 	return names, trees
 }
 
-// Pruned returns the children that the operator prunes if the handler has returned nil, in the order of their deletion.
+// Pruned returns the labels of the children that the operator would prune after the handler has returned nil, in the order of the
+// deletions.
 func (r *Rehearsal) Pruned() []string {
 	if r.pass.applied == nil || r.pass.refused {
 		return nil
@@ -146,7 +147,7 @@ func (r *Rehearsal) Pruned() []string {
 	return names
 }
 
-// Decide returns the outcome of the handler's error, and the time after which the operator calls the handler again without a change.
+// Decide returns the outcome for the handler's error, and the delay of the next call if nothing changes; 0 if there is no such call.
 func (r *Rehearsal) Decide(err error, retries int, runtime time.Duration) (out handlers.Outcome, next time.Duration) {
 	h := r.pass.family.handler
 	out, _ = handlers.Decide(err, nil, h.Limits(), retries, runtime, h.String())
@@ -157,7 +158,7 @@ func (r *Rehearsal) Decide(err error, retries int, runtime time.Duration) (out h
 	return out, next
 }
 
-// serve guesses the resource of each declared kind that an object could be of. The lock must be held.
+// serve sets the guessed resource of each declared kind that may be the kind of an object. The lock must be held.
 func (r *Rehearsal) serve(obj any, stated schema.GroupVersionKind) {
 	for _, k := range r.pass.family.kinds {
 		if k.resource != nil || !couldBe(k, stated) {
@@ -183,7 +184,7 @@ func (r *Rehearsal) serve(obj any, stated schema.GroupVersionKind) {
 	}
 }
 
-// withoutStatus are the kinds without a status subresource that operators often apply, beside the kinds of the RBAC.
+// withoutStatus are kinds without a status subresource that operators often apply. The kinds of RBAC have none either.
 var withoutStatus = []string{
 	"ConfigMap", "Endpoints", "EndpointSlice", "IngressClass", "LimitRange", "NetworkPolicy", "PriorityClass", "Secret", "ServiceAccount",
 	"StorageClass",

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// publish reports the numbers of a parent's children, and a pass that has ended; nil if there is none. The lock must be held, so that
-// the reports are in order.
+// publish emits the numbers of a parent's children, and the pass that has just ended; nil if none has. The lock must be held, so that
+// the events are in order.
 func (f *family) publish(p *parent, ended *observe.EndedPass) {
 	if p == nil || p.object == nil || !f.reconciler.deps.Sink.Wants(observe.KindChildrenChanged) {
 		return
@@ -35,13 +35,13 @@ func (f *family) publish(p *parent, ended *observe.EndedPass) {
 	observe.Emit(f.reconciler.deps.Sink, e)
 }
 
-// reports reports whether any subscriber receives the passes that have ended.
+// reports reports whether a subscriber wants the results of passes.
 func (f *family) reports() bool {
 	sink := f.reconciler.deps.Sink
 	return sink.Wants(observe.KindChildrenChanged) || sink.Wants(observe.KindPassEnded)
 }
 
-// report publishes a pass that has ended, and returns it; nil without a subscriber. The lock must be held.
+// report publishes the ended pass, and returns it; nil without a subscriber. The lock must be held.
 func (p *Pass) report(out handlers.Outcome) *observe.EndedPass {
 	f := p.family
 	if !f.reports() {
@@ -62,13 +62,13 @@ func (p *Pass) report(out handlers.Outcome) *observe.EndedPass {
 	return ended
 }
 
-// concluded is the result of a pass for a child.
+// concluded is the result of an apply or a deletion for a child.
 type concluded struct {
 	at noted
 	observe.PassedChild
 }
 
-// conclude notes the result of an apply for the report. The error is nil if the child is as it is desired.
+// conclude records the result of an apply for the report. The error is nil if the child is in its desired state.
 func (p *Pass) conclude(d *desired, err error) {
 	f := p.family
 	if f.handler == nil || !f.reports() || core.IsFenced(err) || errors.Is(err, core.ErrStopping) {
@@ -100,7 +100,8 @@ func (p *Pass) conclude(d *desired, err error) {
 	p.concluded = append(p.concluded, c)
 }
 
-// results returns the results for the children, in the order of the applies. The lock must be held.
+// results returns the results for applied children in the order of the applies, then for pruned and for other children. The lock
+// must be held.
 func (p *Pass) results() []observe.PassedChild {
 	var all []observe.PassedChild
 	places := map[noted]int{}

@@ -17,10 +17,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// maxTries is how often a pass sends a request for a child that other clients change at the same time.
+// maxTries is the maximum number of attempts at a request for a child that other clients change at the same time.
 const maxTries = 6
 
-// update applies a child that is known to be the parent's. If the drift is certain, the first apply takes the fields back from the known version.
+// update applies a known child of the parent. If the drift is certain, the first apply is forced, for the known version only. Otherwise,
+// the first apply without force shows the conflicts.
 func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []children.Drift, ownership children.Ownership, certain bool) error {
 	force := ownership == children.Lost || certain
 	tree, version, uid := d.tree, "", c.UID
@@ -39,7 +40,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 		case len(conflicts) > 0:
 			for _, c := range conflicts {
 				if c.Manager == p.family.manager+children.OnceSuffix {
-					return handlers.AsPermanent(fmt.Errorf("apply %s: the API server keeps %s as a single value, so that kopf.Own.Once must name all of it or nothing in it",
+					return handlers.AsPermanent(fmt.Errorf("apply %s: the API server records %s as a single value; name the whole field in kopf.Own.Once, or no part of it",
 						d, strings.TrimPrefix(c.Field, ".")))
 				}
 			}
@@ -73,7 +74,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 			}
 			return p.adopt(ctx, d)
 		case kube.Classify(err) == kube.Conflict:
-			force, version = false, "" // it has changed since it was read
+			force, version = false, "" // the child has changed since it was read
 		case kube.IsInvalidObject(err):
 			return p.replace(ctx, d, err)
 		default:
@@ -83,7 +84,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 	return handlers.AsTemporary(fmt.Errorf("apply %s: it changes faster than it can be applied", d), time.Second)
 }
 
-// leftTo returns the tree without the conflicting fields that stay with their present managers; nil if no field stays.
+// leftTo returns the tree without the conflicting fields that stay with their managers; nil if no field stays.
 func leftTo(d *desired, tree map[string]any, conflicts []kube.FieldConflict) (map[string]any, error) {
 	var fields []string
 	for _, c := range conflicts {
@@ -97,7 +98,7 @@ func leftTo(d *desired, tree map[string]any, conflicts []kube.FieldConflict) (ma
 	return children.Without(tree, fields)
 }
 
-// noteLeft notes the fields that stay with others, and logs them if the policy asks for it.
+// noteLeft records the conflicting fields that stay with their managers. With DriftReport, it logs them.
 func (p *Pass) noteLeft(d *desired, conflicts []kube.FieldConflict) {
 	for _, c := range conflicts {
 		if d.kind.owned.Drift == handlers.DriftRevert && c.Subresource != scale {
@@ -112,10 +113,11 @@ func (p *Pass) noteLeft(d *desired, conflicts []kube.FieldConflict) {
 	}
 }
 
-// scale is the subresource of autoscalers.
+// scale is the subresource through which autoscalers change replicas.
 const scale = "scale"
 
-// send applies a tree, and returns the applied child.
+// send applies a tree, and returns the child in the API server's answer. With a UID or a version, the apply fails if the object has
+// another one.
 func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, version string, force bool) (*object.Object, error) {
 	if err := p.mayAct(); err != nil {
 		return nil, err
@@ -136,7 +138,8 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 	})
 }
 
-// accept stores the answer to an apply, reports the fields that were taken back, and reassigns the fields.
+// accept stores the answer to an apply, records and logs the fields that it took back, and reassigns the fields to their managers. The
+// child is the version before the apply; nil for a new or adopted child.
 func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.Object, drift []children.Drift) error {
 	before := ""
 	if c != nil {
@@ -155,7 +158,7 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.
 	switch {
 	case c == nil || before == answer.ResourceVersion:
 		drift = nil
-	case c.Applied != d.hash: // a field without a manager is new rather than removed
+	case c.Applied != d.hash: // a field without a manager is newly applied, and was not removed by others
 		drift = slices.DeleteFunc(slices.Clone(drift), func(one children.Drift) bool { return one.Manager == "" })
 	}
 	if d.taken = drift; len(drift) > 0 {
@@ -172,8 +175,8 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.
 	return err
 }
 
-// store stores a version of a child that a request of the pass has returned. Verified is whether its entry covers all that
-// is desired. It returns false if the version cannot be read.
+// store stores a version of a child from the answer to a request of the pass. If verified, the operator's entry covers the desired
+// child. It returns false if the version cannot be read, or if the cluster no longer serves the kind.
 func (p *Pass) store(d *desired, o *object.Object, verified bool) bool {
 	digest, err := d.to.lens.Digest(o)
 	if err != nil {
@@ -184,7 +187,7 @@ func (p *Pass) store(d *desired, o *object.Object, verified bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d.kind.resource == nil {
-		return false // the cluster does not serve the kind any longer
+		return false
 	}
 	at := noted{d.kind, d.name}
 	if p.noted == nil {
@@ -205,7 +208,7 @@ func (p *Pass) store(d *desired, o *object.Object, verified bool) bool {
 	return true
 }
 
-// lose forgets a child that does not exist as it was known.
+// lose removes a known child that does not exist, or exists with another UID.
 func (p *Pass) lose(d *desired) {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()
@@ -224,7 +227,8 @@ func (p *Pass) read(ctx context.Context, d *desired) (*object.Object, error) {
 	return o, nil
 }
 
-// named returns the drift with the managers, by the newest version. The tree has the fields that the pass takes back.
+// named returns the drift of a tree in the newest version, with the managers of the fields. If there is none, it returns the given
+// drift.
 func (p *Pass) named(d *desired, tree map[string]any, newest *object.Object, drift []children.Drift) []children.Drift {
 	entries, err := children.ParseEntries(d.to.lens.ManagedFields(newest, false))
 	if err != nil {
@@ -237,8 +241,8 @@ func (p *Pass) named(d *desired, tree map[string]any, newest *object.Object, dri
 	return found
 }
 
-// failed returns the error of a request about a child with its consequence. The verb is "apply", "prune" or "delete". In a pass, errors
-// that may end by themselves are retried after the handler's backoff, in each errors mode.
+// failed converts the error of a request to an error that decides about the pass. The verb is "apply", "prune" or "delete". A missing
+// namespace or definition makes the pass wait, and a rejection is permanent. All other errors are retried, in each errors mode.
 func (p *Pass) failed(verb string, d *desired, err error) error {
 	switch {
 	case errors.Is(err, core.ErrStopping), core.IsFenced(err), handlers.ErrorKindOf(err) == handlers.KindWaiting:
@@ -254,8 +258,8 @@ func (p *Pass) failed(verb string, d *desired, err error) error {
 	return handlers.AsRetried(wrapped)
 }
 
-// clearEntries clears managedFields, because the API server does not know the version of an entry any longer: it then applies
-// nothing, not even without that entry. The patch hits only the version of the child that the pass has read.
+// clearEntries clears the managedFields of a child. While an entry has a version that the API server no longer knows, all applies
+// fail. The patch changes only the version of the child that the pass has read.
 func (p *Pass) clearEntries(ctx context.Context, d *desired, uid string) error {
 	o, err := p.read(ctx, d)
 	if err != nil || o == nil || o.UID != uid {
@@ -265,8 +269,8 @@ func (p *Pass) clearEntries(ctx context.Context, d *desired, uid string) error {
 	return err
 }
 
-// reassign gives each applied field of a child to its proper manager, as [children.Lens.Reassign] says. The object is the newest known
-// version, with its managedFields. Verified is as in store. It returns the version that it has made; nil if the child does not exist any longer.
+// reassign moves each applied field of a child to its proper manager: see [children.Lens.Reassign]. The object is the newest known
+// version, with its managedFields. See store for verified. It returns the newest version; nil if the child no longer exists.
 func (p *Pass) reassign(ctx context.Context, d *desired, o *object.Object, verified bool) (*object.Object, error) {
 	uid := o.UID
 	for range maxTries {
@@ -292,7 +296,7 @@ func (p *Pass) reassign(ctx context.Context, d *desired, o *object.Object, verif
 	return nil, handlers.AsTemporary(fmt.Errorf("apply %s: it changes faster than its managedFields can be set", d), time.Second)
 }
 
-// reassigned reassigns the fields of a known child. It returns the child as it is then; nil if it does not exist any longer.
+// reassigned reads a known child, and reassigns its fields. It returns the newest version; nil if the child no longer exists.
 func (p *Pass) reassigned(ctx context.Context, d *desired, c *child) (*child, error) {
 	if err := p.pace(); err != nil {
 		return nil, err
@@ -311,7 +315,7 @@ func (p *Pass) reassigned(ctx context.Context, d *desired, c *child) (*child, er
 	return p.known(d), nil
 }
 
-// patchEntries sets the managedFields of a child. The patch hits only this version of the child.
+// patchEntries sets the managedFields of a child. The patch fails if the child has another version than o.
 func (p *Pass) patchEntries(ctx context.Context, d *desired, o *object.Object, entries []any) (*object.Object, error) {
 	body, err := object.AppendJSON(nil, map[string]any{"metadata": map[string]any{
 		"uid": o.UID, "resourceVersion": o.ResourceVersion, "managedFields": entries,

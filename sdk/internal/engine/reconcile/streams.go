@@ -20,21 +20,21 @@ import (
 type streamKey struct {
 	parents string // key of the parents' resource
 	objects string // key of the objects' resource
-	order   int    // position of the source
+	order   int    // index of the source in family.sources
 	scope   string // namespace; empty for the whole cluster
 }
 
-// source is a kind of children, or of watched objects.
+// source is a kind of children, or a watched resource.
 type source interface {
-	served() *resources.Resource // nil while the cluster does not serve the resource
-	sharded() bool               // the stream has only the objects of this replica's parents
-	scopes(namespaces []string) []string
+	served() *resources.Resource         // nil while the cluster does not serve the resource
+	sharded() bool                       // reports whether the stream has only the objects of this replica's parents
+	scopes(namespaces []string) []string // returns the namespaces to watch; "" is the whole cluster
 	configure(o *watch.Options)
 
-	// observe takes an event into account. Initial is whether it belongs to the first list of a stream.
+	// observe handles an event. If initial, the event belongs to the first list of a stream.
 	observe(ctx context.Context, event watch.Event, initial bool)
 
-	// retain forgets the objects of a scope that the first list of a stream does not have: they were deleted while no stream was
+	// retain removes the objects of a scope that are not in the first list of a stream, because they were deleted while no stream was
 	// running.
 	retain(scope string, listed map[childName]bool)
 }
@@ -44,17 +44,17 @@ type stream struct {
 	source source
 	cancel context.CancelFunc
 	done   chan struct{}
-	listed bool // all existing objects are known
-	gains  int  // value of Shards.Gains at the start
+	listed bool // the first list has ended, so all objects are known
+	gains  int  // value of Shards.Gains at the start of the stream
 
-	resource *resources.Resource // resource of the objects when the stream started
+	resource *resources.Resource // resource of the objects at the start of the stream
 }
 
-// lacks reports whether the stream is from before the last gain of shards, so that it lacks children.
+// lacks reports whether the stream may lack children because it started before the last gain of shards.
 func (s *stream) lacks(gains int) bool { return s.source.sharded() && s.gains != gains }
 
-// Adjust watches the children and the watched objects of the served parents, and no others. It waits until the streams that are
-// not needed have ended. Known are all resources of the cluster; the empty namespace is the whole cluster.
+// Adjust starts the streams for the children and the watched objects of the served resources. It stops all other streams, and waits
+// until they have ended. Known has all resources of the cluster; the namespace "" is the whole cluster.
 func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resource, namespaces []string) {
 	wanted := map[streamKey]source{}
 	r.mu.Lock()
@@ -102,7 +102,7 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 		}
 	}
 	for key, f := range r.families {
-		if r.isListed(key) { // a list that was awaited may be needed no longer
+		if r.isListed(key) { // perhaps because a stream was stopped whose list was missing
 			f.requeueWaiting()
 		}
 	}
@@ -120,8 +120,8 @@ func (f *family) sources() []source {
 	return all
 }
 
-// scopesOf returns the namespaces in which the objects of a resource are watched: those of the parents or, if the parents are
-// cluster-scoped or have children elsewhere, all.
+// scopesOf returns the namespaces in which the operator watches the objects of a resource: the served namespaces, or all namespaces
+// if a resource is cluster-scoped or if children can be elsewhere.
 func scopesOf(parents, objects *resources.Resource, elsewhere bool, namespaces []string) []string {
 	if !parents.Namespaced || !objects.Namespaced || elsewhere {
 		return []string{""}
@@ -129,7 +129,7 @@ func scopesOf(parents, objects *resources.Resource, elsewhere bool, namespaces [
 	return namespaces
 }
 
-// Stop ends all streams, and keeps the known children. No parent has another pass before its newest version arrives.
+// Stop ends all streams, but keeps the known children. Parents have no passes until their newest versions arrive.
 func (r *Reconciler) Stop() {
 	r.mu.Lock()
 	ended := r.takeStreams(func(streamKey, *stream) bool { return true })
@@ -145,7 +145,8 @@ func (r *Reconciler) Stop() {
 	}
 }
 
-// takeStreams cancels and removes the matching streams. The lock must be held; the streams may be waiting for it.
+// takeStreams cancels and removes the matching streams, and returns them. The lock must be held. The caller must release the lock
+// before it waits for the streams, because they may need the lock.
 func (r *Reconciler) takeStreams(which func(streamKey, *stream) bool) (taken []*stream) {
 	for key, s := range r.streams {
 		if which(key, s) {
@@ -177,7 +178,7 @@ func (f *family) resolve(known []resources.Resource) {
 			continue
 		}
 		if k.resource != nil && (found == nil || found.Key() != k.resource.Key()) {
-			for name := range k.children { // without its definition, no object of a kind exists
+			for name := range k.children { // without the definition of a kind, its objects do not exist
 				f.remove(k, name)
 			}
 		}
@@ -223,7 +224,7 @@ func (r *Reconciler) start(ctx context.Context, key streamKey, f *family, object
 	ctx, cancel := context.WithCancel(ctx)
 	res, settings := objects.served(), r.deps.Settings
 	s := &stream{source: objects, cancel: cancel, done: make(chan struct{}), gains: r.deps.Shards.Gains(), resource: res}
-	listing := map[childName]bool{} // the objects of the first list
+	listing := map[childName]bool{} // names in the first list
 	options := watch.Options{
 		Client: r.deps.Client, Resource: res, Namespace: key.scope,
 		Handle: func(event watch.Event) {
@@ -249,7 +250,7 @@ func (r *Reconciler) start(ctx context.Context, key streamKey, f *family, object
 		InactivityTimeout: settings.InactivityTimeout, ReconnectBackoff: settings.ReconnectBackoff,
 		Logger: r.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail),
 	}
-	objects.configure(&options) // here, because the goroutine has no lock
+	objects.configure(&options) // outside of the goroutine, because configure needs the lock
 	go func() {
 		defer close(s.done)
 		watch.Run(ctx, options)
@@ -257,7 +258,7 @@ func (r *Reconciler) start(ctx context.Context, key streamKey, f *family, object
 	return s
 }
 
-// keeps returns whether this replica handles the parent of a child; nil if it handles all.
+// keeps returns a filter for the children whose parents this replica handles; nil if it handles all parents.
 func (k *kind) keeps() func(*object.Object) bool {
 	f := k.family
 	own := f.reconciler.deps.Shards
@@ -270,7 +271,7 @@ func (k *kind) keeps() func(*object.Object) bool {
 		if f.resource.Namespaced {
 			parent.Namespace = cmp.Or(children.Label(o, ownerNamespaceLabel), o.Namespace)
 		}
-		if parent.UID == "" { // the child was deleted during an interruption: its event has only its name
+		if parent.UID == "" { // the event of a child that was deleted during an interruption has only the name
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			return k.children[nameOf(o)] != nil
@@ -279,7 +280,7 @@ func (k *kind) keeps() func(*object.Object) bool {
 	}
 }
 
-// listed notes that a stream knows all its children, and requeues the parents that have waited for that.
+// listed marks a stream as listed. If all streams of the family are listed, it requeues the waiting parents.
 func (r *Reconciler) listed(s *stream, f *family) {
 	r.mu.Lock()
 	s.listed = true
@@ -291,7 +292,7 @@ func (r *Reconciler) listed(s *stream, f *family) {
 	f.requeueWaiting()
 }
 
-// requeueWaiting requeues the parents whose passes have waited for the lists.
+// requeueWaiting requeues the parents that have reasons for a pass, because their passes may begin now.
 func (f *family) requeueWaiting() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -302,7 +303,7 @@ func (f *family) requeueWaiting() {
 	}
 }
 
-// isListed reports whether all children and watched objects of a resource's parents are known. The lock must be held.
+// isListed reports whether all streams for the parents of a resource are listed. The lock must be held.
 func (r *Reconciler) isListed(parents string) bool {
 	gains := r.deps.Shards.Gains()
 	for key, s := range r.streams {
@@ -313,8 +314,8 @@ func (r *Reconciler) isListed(parents string) bool {
 	return true
 }
 
-// ready reports whether the passes of a family may begin: its children and watched objects are known, as far as the cluster serves
-// their kinds.
+// ready reports whether the passes of a family may begin: the operator must know all children and watched objects whose kinds the
+// cluster serves.
 func (r *Reconciler) ready(f *family) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -331,7 +332,7 @@ func (r *Reconciler) ready(f *family) bool {
 	return true
 }
 
-// watches reports whether the source at a position has a stream. The lock must be held.
+// watches reports whether the source with an index has a stream. The lock must be held.
 func (r *Reconciler) watches(f *family, order int) bool {
 	for key := range r.streams {
 		if key.parents == f.resource.Key() && key.order == order {

@@ -20,15 +20,17 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watched"
 )
 
-// slowMapping is how long a mapping function may block its stream before a warning is logged.
+// slowMapping is the duration of a call of a mapping function after which the operator logs a warning, because the call blocks the
+// stream.
 const slowMapping = time.Second
 
-// watchedKind is a resource whose objects wake parents, but are no children of them. The lock of the family guards it.
+// watchedKind is a resource of kopf.RefersTo or kopf.Watches: its objects cause passes of parents, but are not their children. The
+// lock of the family guards it.
 type watchedKind struct {
 	family   *family
 	declared *handlers.Watched
 	resource *resources.Resource // nil while the cluster does not serve the resource
-	owned    bool                // the resource is also one of children
+	owned    bool                // the handler also owns this resource, so that some objects may be children
 	table    *watched.Table
 }
 
@@ -48,7 +50,7 @@ func (f *family) resolveWatched(known []resources.Resource) {
 			continue
 		}
 		if k.resource != nil && (found == nil || found.Key() != k.resource.Key()) {
-			k.forget("", nil) // without its definition, no object of a kind exists
+			k.forget("", nil) // without the definition of a kind, its objects do not exist
 		}
 		if found != nil && k.resource == nil {
 			f.serveAgain()
@@ -58,13 +60,13 @@ func (f *family) resolveWatched(known []resources.Resource) {
 		}
 		for _, p := range f.parents {
 			if p.object != nil {
-				k.follow(p.object) // the scope of the resource decides how names are read
+				k.follow(p.object) // the names in the fields depend on whether the resource is namespaced
 			}
 		}
 	}
 }
 
-// follow sets the keys of a parent in all tables. It reports whether the names in its fields have changed. The lock must be held.
+// follow sets the keys of a parent in all tables. It reports whether the keys in a table have changed. The lock must be held.
 func (f *family) follow(parent *object.Object) (changed bool) {
 	for _, k := range f.watched {
 		changed = k.follow(parent) || changed
@@ -76,11 +78,11 @@ func (k *watchedKind) follow(parent *object.Object) bool {
 	keys := []watched.Name{{Namespace: parent.Namespace, Name: parent.Name}}
 	if k.declared.Map == nil {
 		if k.resource == nil {
-			return false // followed when the cluster serves the resource
+			return false // resolveWatched calls follow again when the cluster serves the resource
 		}
 		var err error
 		if keys, err = watched.Names(parent, k.declared.Names, k.resource.Namespaced); err != nil {
-			return false // unreachable: the cycle has decoded the parent
+			return false // unreachable, because the cycle has already decoded the parent
 		}
 	}
 	return k.table.Follow(parent.UID, keys)
@@ -89,7 +91,7 @@ func (k *watchedKind) follow(parent *object.Object) bool {
 // served implements [source].
 func (k *watchedKind) served() *resources.Resource { return k.resource }
 
-// sharded implements [source]. An object can concern parents of all replicas.
+// sharded implements [source]. It returns false, because an object can concern parents of all replicas.
 func (k *watchedKind) sharded() bool { return false }
 
 // scopes implements [source].
@@ -125,7 +127,7 @@ func (k *watchedKind) observe(ctx context.Context, event watch.Event, initial bo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if k.resource == nil {
-		return // the cluster does not serve the resource any longer
+		return // the cluster no longer serves the resource
 	}
 	if err != nil {
 		keys = k.table.Keys(name)
@@ -141,14 +143,15 @@ func (k *watchedKind) observe(ctx context.Context, event watch.Event, initial bo
 	k.wake(k.table.Put(name, o.ResourceVersion, owner, keys), kind, o, initial)
 }
 
-// mapped calls the mapping function, without the lock. It logs the error of the function.
+// mapped returns the result of the mapping function; nil without a function. It logs an error of the function. The lock must not be
+// held.
 func (k *watchedKind) mapped(ctx context.Context, event watch.Event, res *resources.Resource) (keys []watched.Name, err error) {
 	if k.declared.Map == nil {
 		return nil, nil
 	}
 	subject := k.family.reconciler.deps.UnpostedSubject(nil, res, event.Object)
 	slow := time.AfterFunc(slowMapping, func() {
-		subject.Logger.Warn(fmt.Sprintf("The function of kopf.Watches is slow; no event of any %s is handled until it returns", res.Plural),
+		subject.Logger.Warn(fmt.Sprintf("The function of kopf.Watches is slow; it blocks the events of all %s", res.Plural),
 			observe.EventKey, observe.LogIndexSlow)
 	})
 	defer slow.Stop()
@@ -162,7 +165,7 @@ func (k *watchedKind) mapped(ctx context.Context, event watch.Event, res *resour
 	})
 	if err != nil && ctx.Err() == nil {
 		err = subject.Secrets.Error(handlers.Readable(err))
-		subject.Logger.With(observe.ErrorAttrs(err)...).Error("The function of kopf.Watches has failed; the object keeps its previous parents",
+		subject.Logger.With(observe.ErrorAttrs(err)...).Error("The function of kopf.Watches failed; the object keeps its previous parents",
 			observe.EventKey, observe.LogWatchedUnmapped)
 	}
 	return keys, err
@@ -186,8 +189,8 @@ func (k *watchedKind) forget(scope string, listed map[childName]bool) {
 	}
 }
 
-// wake wakes the parents that a change of an object concerns. A list is no reason for the first pass of a parent, so that the pass
-// after a start stays an unprovoked one. The lock must be held.
+// wake adds a reason for a pass to parents. During a list, it skips parents without an earlier pass. So passes after a start stay
+// unprovoked, and the operator paces their writes. The lock must be held.
 func (k *watchedKind) wake(parents []string, event string, o *object.Object, listing bool) {
 	for _, uid := range parents {
 		p := k.family.parents[uid]
@@ -198,8 +201,8 @@ func (k *watchedKind) wake(parents []string, event string, o *object.Object, lis
 	}
 }
 
-// Versions returns the resourceVersions of the watched objects of a resource that concern the parent, by their names. An object in
-// another namespace has its namespace in front: "namespace/name".
+// Versions returns the resourceVersions of the watched objects of a resource that concern the parent, by their names. The key of an
+// object in another namespace is "namespace/name". The map is nil if the handler does not watch the resource.
 func (p *Pass) Versions(resource resources.Selector) map[string]string {
 	f := p.family
 	f.mu.Lock()

@@ -1,4 +1,4 @@
-// Package shown makes the values by which readers see children and passes, for the inspector, metrics and log lines.
+// Package shown converts children and passes to the values that the inspector, metrics and log lines show.
 package shown
 
 import (
@@ -17,7 +17,7 @@ func Ref(res *resources.Resource, namespace, name, uid string) inspect.KindRef {
 	return inspect.KindRef{Kind: res.Kind, Ref: inspect.Ref{Resource: res.Key(), Namespace: namespace, Name: name, UID: uid}}
 }
 
-// Outcome returns the shown outcome of a pass.
+// Outcome converts the outcome of a handler to the outcome of its pass.
 func Outcome(out handlers.Outcome) inspect.PassOutcome {
 	switch {
 	case out.Waits:
@@ -30,10 +30,10 @@ func Outcome(out handlers.Outcome) inspect.PassOutcome {
 	return inspect.PassComplete
 }
 
-// maxShownChanges is the number of changed fields of a child that a report has.
+// maxShownChanges is the maximum number of changed fields in a reason. The oldest changes are dropped.
 const maxShownChanges = 20
 
-// Wake returns a reason for a pass without values to hide.
+// Wake converts a reason for a pass, with redacted values.
 func Wake(w reasons.Wake, redaction *redact.Policy) inspect.Wake {
 	shown := inspect.Wake{Kind: w.Kind, Type: w.Type}
 	if w.Child == nil {
@@ -49,7 +49,7 @@ func Wake(w reasons.Wake, redaction *redact.Policy) inspect.Wake {
 	return shown
 }
 
-// merged returns one change for each path of consecutive diffs: from the first old value to the last new one.
+// merged combines consecutive changes of each path to one change, from the first old value to the last new value.
 func merged(changes object.Diff) object.Diff {
 	var all object.Diff
 	for _, item := range changes {
