@@ -38,7 +38,7 @@ var errNoPass = errors.New("apply children: the pass was constructed as a litera
 //
 // Apply adds labels, an annotation and an owner reference. Children with [Own].Keep, and children outside of the parent's
 // namespace, have no owner reference. An object without a name or a namespace gets the parent's. Apply checks all objects before
-// the first request: an undeclared kind or a repeated name is a permanent error, and so is another namespace than the parent's
+// the first request: an undeclared kind or a repeated name is a permanent error, and so is a namespace other than the parent's
 // without [Own].Elsewhere. If the API server refuses some children, Apply still sends the others, and joins the errors. Such an
 // error is permanent if the API server rejects a child as invalid. It is retried after a refused permission or a failed request.
 // It makes the pass wait if a namespace or a resource definition is missing. Apply never changes an existing object that was not

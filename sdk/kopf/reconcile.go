@@ -163,7 +163,7 @@ func checkOnce(field object.Path) error {
 	case "apiVersion", "kind", "metadata", "status":
 		return fmt.Errorf("%s cannot be applied once; name fields such as data or spec.size", field)
 	case "stringData":
-		return fmt.Errorf("%s is applied as data; name data", field)
+		return fmt.Errorf("%s is applied as data; name data instead", field)
 	}
 	return nil
 }

@@ -74,12 +74,12 @@ func checkPath(path string) error {
 	return nil
 }
 
-// selector is a bracket of a path, which selects items of a list. The comments of the fields are examples.
+// selector is a bracket of a path, which selects items of a list. It selects by keys, by value or by index.
 type selector struct {
-	keys    map[string]any // [name="web"]; nil for other selectors
-	isValue bool
-	value   any // [="finalizer"]
-	index   int // [0]
+	keys    map[string]any // keys of [name="web"]; nil for other selectors
+	isValue bool           // the selector is a value
+	value   any            // value of [="finalizer"]
+	index   int            // index of [0]
 }
 
 // readSelector parses the selector at the beginning of a path, and returns the rest of the path.

@@ -11,7 +11,7 @@ import (
 // step is a part of a [fieldPath], and corresponds to a key of fieldsV1.
 type step struct {
 	kind byte   // 'f': member of a map; 'k': item of a list with keys; 'v': member of a set; 'i': item at an index
-	name string // name of the member or item for people
+	name string // name of the member, index of the item, or value or keys of the item for people
 	item any    // item of the list; nil for a member of a map
 }
 

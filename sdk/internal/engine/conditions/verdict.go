@@ -29,7 +29,7 @@ func (s State) String() string {
 func (s State) reconciling() bool { return s == ChildrenNotReady || s == Waiting || s == Retrying }
 func (s State) stalled() bool     { return s == ChildFailed || s == Failed }
 
-// Verdict is the state of an object from which the conditions follow.
+// Verdict is the state of an object's handlers and children, which decides about the conditions.
 type Verdict struct {
 	State   State
 	Message string

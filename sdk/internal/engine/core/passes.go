@@ -58,7 +58,7 @@ type Pass interface {
 // Health is the health of the children of an object.
 type Health struct {
 	Unready string // name and message of the first child that is not ready, failed ones first; empty if all are ready
-	Failed  bool   // this child does not get ready without a change
+	Failed  bool   // this child does not become ready without a change
 }
 
 // Beginning is the state of an object in a cycle that may begin a pass.

@@ -130,7 +130,7 @@ func (p *Pass) noteRecreation(d *desired, refusal error) {
 // unstable has the desired objects of a child since the last change of its parent.
 type unstable struct {
 	texts   map[uint64]uint64 // hashes of the desired objects by [Pass.sight]
-	newest  map[string]any    // newest desired object that differs without a reason; nil if there is none
+	newest  map[string]any    // newest desired object that differs from an earlier one for the same input; nil if there is none
 	repeats repeats
 }
 

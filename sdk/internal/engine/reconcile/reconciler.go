@@ -89,7 +89,7 @@ type child struct {
 	children.Digest
 
 	kind    *kind
-	managed []byte // text of its managedFields while the entry is not verified
+	managed []byte // JSON of the managedFields while the entry is not verified; otherwise nil
 
 	verified uint64    // value of Entry when the entry last covered all applied fields; 0 if unknown
 	fight    *repeats  // reverts of changes by others; nil if there were none

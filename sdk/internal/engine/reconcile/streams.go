@@ -39,7 +39,7 @@ type source interface {
 	retain(scope string, listed map[childName]bool)
 }
 
-// stream is a running stream of a source.
+// stream is a running watch of a source in one namespace, or in the whole cluster.
 type stream struct {
 	source source
 	cancel context.CancelFunc
