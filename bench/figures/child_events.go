@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	familyCount = 100  // parents with four children each
-	repeats     = 30   // changes of each family for the CPU time of an event and of an unchanged child
-	strangers   = 5000 // objects of an owned kind that the operator has not made
+	familyCount = 100 // parents with four children each
+	repeats     = 30  // changes of each family for the CPU time of an event and of an unchanged child
 )
+
+// strangers is the number of objects of an owned kind that the operator has not made.
+var strangers = 5000
 
 // begun is the beginning of a line that the operator prints when a pass begins; at its end, it prints the name of the parent.
 const begun = "begun-"

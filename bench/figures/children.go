@@ -149,6 +149,7 @@ func (l *environment) manyChildren(ctx context.Context, c *devcluster.Cluster, c
 		atMost("requests for the creation of four children: reads of metadata", 4, perCreation(before, after, "GET"), "%.2f", ""),
 		atMost("… applies", 4, perCreation(before, after, "APPLY"), "%.2f", ""),
 		atMost(note("restart with %d objects and their four children: applies", manyObjects), 0, float64(restarted["APPLY"]-after["APPLY"]), "%.0f", ""),
+		atMost("… reads of children, whose readiness is judged", 0, float64(restarted["GET"]-after["GET"]), "%.0f", ""),
 		atMost("… start → the last pass", 8, u.took.Seconds(), "%.2f s", ""),
 		atMost("… operator's CPU", 3, u.cpu.Seconds(), "%.2f s", ""),
 		atMost("… peak RSS", 100, megabytes(u.memory.peak), "%.1f MB", ""),

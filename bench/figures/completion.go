@@ -56,12 +56,12 @@ func (f *completion) check() {
 }
 
 // handledName returns the name of the object if it is handled, which means that it has both the
-// result and the diff base. It does not decode the text, to save CPU time of the measurement.
-// The field names in managedFields have a prefix, so they do not match.
+// result and the diff base, or the kinds of its children. It does not decode the text, to save CPU
+// time of the measurement. The field names in managedFields have a prefix, so they do not match.
 func handledName(text []byte) string {
-	if !bytes.Contains(text, []byte(`"kopf.zalando.org/last-handled-configuration":"`)) ||
-		!bytes.Contains(text, []byte(`"status":{"create":`)) {
-		return ""
+	has := func(part string) bool { return bytes.Contains(text, []byte(part)) }
+	if has(`"kopf.zalando.org/child-kinds":"`) || has(`"kopf.zalando.org/last-handled-configuration":"`) && has(`"status":{"create":`) {
+		return objectName(text)
 	}
-	return objectName(text)
+	return ""
 }

@@ -12,6 +12,8 @@ func TestHandledName_NeedsResultAndDiffBase(t *testing.T) {
 		head + state + tail + result: "example-7",
 		head + state + tail + `}}`:   "",
 		head + tail + result:         "",
+
+		head + `"kopf.zalando.org/child-kinds":"configmaps"` + tail + `}}`: "example-7",
 	} {
 		if got := handledName([]byte(text)); got != want {
 			t.Errorf("%s: %q", text, got)

@@ -39,6 +39,7 @@ func run() (err error) {
 	against := flag.String("against", "", "measure this operator, which is another build of bench/operator, in turns with the own one or at the same time: for the figures creation, children and sidebyside")
 	results := flag.String("results", "", "write the rows of each figure, with their samples, to a JSON file in this folder")
 	flag.IntVar(&turns, "turns", turns, "how many times the programs are measured in turns: for the figures creation, children and protocols")
+	flag.IntVar(&strangers, "strangers", strangers, "the number of objects of others in the figure childevents")
 	flag.Func("sizes", "the numbers of objects of the figure sizes, separated by commas (default 1000,10000,100000)", parseSizes)
 	flag.Usage = printUsage
 	flag.Parse()
@@ -111,7 +112,7 @@ func choose(names []string) ([]figure, error) {
 
 func printUsage() {
 	var b strings.Builder
-	b.WriteString("Usage: bench/run [-profile DIR] [-against OPERATOR] [-results DIR] [-turns N] [-sizes N,N,N] [FIGURE...]\n\nFigures measured by default:\n")
+	b.WriteString("Usage: bench/run [-profile DIR] [-against OPERATOR] [-results DIR] [-turns N] [-sizes N,N,N] [-strangers N] [FIGURE...]\n\nFigures measured by default:\n")
 	list := func(figures []figure) {
 		for _, f := range figures {
 			fmt.Fprintf(&b, "  %-14s %s\n", f.name, f.about)

@@ -22,11 +22,21 @@ type sideBySide struct {
 // measureSideBySide measures the operator, another build of the operator if configured, and the bare client concurrently.
 // Other load on the machine affects all programs alike, so the ratios hold on a busy machine too.
 func measureSideBySide(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
-	operator, t, err := l.startBeside(ctx, c, client, "side-operator", program{})
+	return l.besides(ctx, c, client, program{})
+}
+
+// measureChildrenSideBySide is measureSideBySide for objects with four children.
+func measureChildrenSideBySide(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
+	return l.besides(ctx, c, client, program{env: []string{"KOPF_BENCH_CHILDREN=1"}}, bareChildrenVariable+"=1")
+}
+
+// besides measures an operator, perhaps another build of it, and the bare client with these variables.
+func (l *environment) besides(ctx context.Context, c *devcluster.Cluster, client *api, p program, bareEnv ...string) ([]row, error) {
+	operator, t, err := l.startBeside(ctx, c, client, "side-operator", p)
 	if err != nil {
 		return nil, err
 	}
-	bareClient, err := bareProgram(t)
+	bareClient, err := bareProgram(t, bareEnv...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +47,8 @@ func measureSideBySide(ctx context.Context, l *environment, c *devcluster.Cluste
 	all := []*sideBySide{operator, bare}
 	var other *sideBySide
 	if l.against != "" {
-		if other, _, err = l.startBeside(ctx, c, client, "side-other", program{path: l.against}); err != nil {
+		p.path = l.against
+		if other, _, err = l.startBeside(ctx, c, client, "side-other", p); err != nil {
 			return nil, err
 		}
 		all = append(all, other)

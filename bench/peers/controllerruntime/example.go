@@ -4,9 +4,12 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 var groupVersion = schema.GroupVersion{Group: "kopf.dev", Version: "v1"}
@@ -68,5 +71,7 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(groupVersion, &KopfExample{}, &KopfExampleList{})
 	metav1.AddToGroupVersion(s, groupVersion)
+	utilruntime.Must(corev1.AddToScheme(s))
+	utilruntime.Must(networkingv1.AddToScheme(s))
 	return s
 }

@@ -1,6 +1,7 @@
 // Controllerruntime is the operator of bench/operator written with controller-runtime: for each
 // new object, it stores the diff base in an annotation and a result in the status. The figure
-// "peer" compares the two. With -webhook, it answers admission reviews instead.
+// "peer" compares the two. With KOPF_BENCH_CHILDREN, it keeps four children of each object for the
+// figure "childpeer"; with -webhook, it answers admission reviews instead.
 package main
 
 import (
@@ -11,6 +12,8 @@ import (
 	"os"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -57,9 +60,13 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	err = ctrl.NewControllerManagedBy(m).For(&KopfExample{}).Named("examples").
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconciler{m.GetClient()})
+	b := ctrl.NewControllerManagedBy(m).For(&KopfExample{}).Named("examples").WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if os.Getenv(childrenVariable) != "" {
+		b = b.Owns(&corev1.ConfigMap{}).Owns(&corev1.Secret{}).Owns(&corev1.ServiceAccount{}).Owns(&networkingv1.NetworkPolicy{})
+		err = b.Complete(childReconciler{m.GetClient()})
+	} else {
+		err = b.Complete(reconciler{m.GetClient()})
+	}
 	if err != nil {
 		return err
 	}
