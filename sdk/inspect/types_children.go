@@ -98,7 +98,8 @@ const (
 
 // Pass is a finished call of an object's reconcile handler.
 type Pass struct {
-	Number  int         `json:"number"` // number of the object's passes in this process, including this pass
+	Number  int         `json:"number"`  // number of the object's passes in this process, including this pass
+	Version string      `json:"version"` // resourceVersion of the object in the pass
 	Ended   time.Time   `json:"ended"`
 	Took    Duration    `json:"took"` // duration of the handler and the pruning
 	Outcome PassOutcome `json:"outcome"`

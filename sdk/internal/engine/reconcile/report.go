@@ -49,7 +49,7 @@ func (p *Pass) report(out handlers.Outcome) *observe.EndedPass {
 	}
 	now := f.reconciler.deps.Now()
 	ended := &observe.EndedPass{Pass: inspect.Pass{
-		Ended: now, Took: inspect.Duration(now.Sub(p.began)), Outcome: shown.Outcome(out), Until: p.parent.due, Wakes: []inspect.Wake{}, Undeclared: p.undeclared,
+		Version: p.owner.ResourceVersion, Ended: now, Took: inspect.Duration(now.Sub(p.began)), Outcome: shown.Outcome(out), Until: p.parent.due, Wakes: []inspect.Wake{}, Undeclared: p.undeclared,
 	}}
 	if out.Err != nil {
 		ended.Message = p.subject.Secrets.Text(handlers.ErrorText(out.Err))
