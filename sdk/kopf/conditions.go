@@ -38,7 +38,7 @@ var errNoConditions = errors.New("set a condition: this handler cannot; use a ch
 //
 // SetCondition returns a permanent error if the type is Ready, Reconciling or Stalled, or if a field such as the Reason is missing
 // or invalid. It also returns one if the resource has no Conditions, and in admission handlers. In a request constructed in a
-// test, it does nothing.
+// test, it does nothing, unless kopftest.Pass has made the request and records the condition.
 func (r *Request) SetCondition(condition metav1.Condition) error {
 	if r.setCondition == nil {
 		return nil

@@ -4,8 +4,11 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
 )
 
@@ -45,5 +48,7 @@ func init() {
 	testhooks.FillIn = func(settings any) { *settings.(*Settings) = settings.(*Settings).withDefaults() }
 	testhooks.EngineError = engineError
 	testhooks.PassOf = func(request any) any { return request.(interface{ engine() any }).engine() }
+	testhooks.SelectorOf = func(s any) (resources.Selector, error) { return s.(Selector).engine() }
+	testhooks.CatchConditions = func(r any, set func(metav1.Condition) error) { r.(*Request).setCondition = set }
 	testhooks.HandlersOf = func(r any) *handlers.Registry { return &r.(*Registry).registry }
 }

@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/conditions"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reconcile"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
@@ -77,7 +81,43 @@ func Pass[T any](t testing.TB, register func(*kopf.Registry), object any, existi
 	}
 	p.Param = h.Param
 	*testhooks.PassOf(p).(**reconcile.Pass) = rehearsal.Pass()
+	kept := testhooks.HandlersOf(r).ForResource(&res).KeepsConditions()
+	testhooks.CatchConditions(&p.Request, func(c metav1.Condition) error {
+		if !kept {
+			return core.ErrNoConditions
+		}
+		if err := conditions.Check(c); err != nil {
+			return err
+		}
+		rehearsal.SetCondition(c)
+		return nil
+	})
 	return p
+}
+
+// SetVersions sets the result of [kopf.Pass.Versions] for a resource in a request that [Pass] made: the resourceVersions of the objects by their
+// names. The handler must have a [kopf.RefersTo] or [kopf.Watches] of this resource. Without SetVersions, no object exists.
+func SetVersions[T any](t testing.TB, p *kopf.Pass[T], resource kopf.Selector, versions map[string]string) {
+	t.Helper()
+	selector, err := testhooks.SelectorOf(resource)
+	if err == nil {
+		err = rehearsalOf(t, "SetVersions", p).SetVersions(selector, versions)
+	}
+	if err != nil {
+		t.Fatalf("kopftest: SetVersions: %v", err)
+	}
+}
+
+// rehearsalOf returns the rehearsal of a request that [Pass] made, for a function of this package.
+func rehearsalOf[T any](t testing.TB, function string, p *kopf.Pass[T]) *reconcile.Rehearsal {
+	t.Helper()
+	if made := *testhooks.PassOf(p).(**reconcile.Pass); made != nil {
+		if rehearsal := reconcile.RehearsalOf(made); rehearsal != nil {
+			return rehearsal
+		}
+	}
+	t.Fatalf("kopftest: %s needs a request of kopftest.Pass", function)
+	return nil
 }
 
 // parentMetadata returns the metadata of a parent, with defaults for the name and the namespace.
@@ -149,6 +189,8 @@ type PassResult struct {
 	Applied []string // applied children in order, such as "Deployment shop"; "Secret other/shop" outside of the parent's namespace
 	Pruned  []string // children that the operator would delete after this pass, in order
 
+	Conditions []metav1.Condition // conditions that the handler has set, in their order; only the last one of each type
+
 	t       testing.TB
 	objects map[string]*kopf.Object
 }
@@ -167,15 +209,9 @@ const (
 // Passed returns the result of a pass of [Pass] after the handler has returned err.
 func Passed[T any](t testing.TB, p *kopf.Pass[T], err error) *PassResult {
 	t.Helper()
-	var rehearsal *reconcile.Rehearsal
-	if made := *testhooks.PassOf(p).(**reconcile.Pass); made != nil {
-		rehearsal = reconcile.RehearsalOf(made)
-	}
-	if rehearsal == nil {
-		t.Fatal("kopftest: Passed needs a request of kopftest.Pass")
-	}
+	rehearsal := rehearsalOf(t, "Passed", p)
 	out, next := rehearsal.Decide(testhooks.EngineError(err), p.Retry, p.Runtime)
-	got := &PassResult{Err: err, Next: next, t: t, objects: map[string]*kopf.Object{}}
+	got := &PassResult{Err: err, Next: next, Conditions: rehearsal.Conditions(), t: t, objects: map[string]*kopf.Object{}}
 	var trees []map[string]any
 	got.Applied, trees = rehearsal.Applied()
 	for i, name := range got.Applied {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
@@ -184,5 +185,57 @@ func TestPass_SelectsHandlerByObject(t *testing.T) {
 	p := Pass[shop](t, register, "{apiVersion: example.com/v1, kind: Market}")
 	if err := p.Apply(t.Context(), &corev1.ConfigMap{}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestPass_VersionsAreThoseOfTheTest(t *testing.T) {
+	configs := kopf.Resource("v1", "configmaps")
+	register := func(r *kopf.Registry) {
+		kopf.OnReconcile(r, kopf.Resource("example.com/v1", "shops"), reconcileShop, kopf.RefersTo(shopSecrets, "spec.secret"),
+			kopf.Watches(configs, func(context.Context, *kopf.IndexRequest[metav1.PartialObjectMetadata]) []types.NamespacedName {
+				return nil
+			}))
+	}
+	p := Pass[shop](t, register, "spec: {}")
+	if none := p.Versions(shopSecrets); none == nil || len(none) > 0 || p.Versions(shopDeployments) != nil {
+		t.Errorf("before, the versions are %v and %v", none, p.Versions(shopDeployments))
+	}
+	for _, want := range []map[string]string{{"cert": "1", "other/shared": "2"}, {"cert": "3"}} {
+		SetVersions(t, p, shopSecrets, want)
+		if diff := cmp.Diff(want, p.Versions(shopSecrets)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	SetVersions(t, p, configs, map[string]string{"config": "4"})
+	if got := p.Versions(configs); !cmp.Equal(got, map[string]string{"config": "4"}) {
+		t.Errorf("the versions are %v", got)
+	}
+	failure := failureOf(t, func(d testing.TB) { SetVersions(d, p, shopDeployments, nil) })
+	wantAll(t, failure, "neither a RefersTo nor a Watches of apps/v1 deployments")
+}
+
+func TestPass_ConditionsAreCheckedAndRecorded(t *testing.T) {
+	provisioned := metav1.Condition{Type: "Provisioned", Status: metav1.ConditionTrue, Reason: "Done"}
+	unknown := metav1.Condition{Type: "Paid", Status: metav1.ConditionUnknown, Reason: "Asked"}
+	refused := provisioned
+	refused.Type = "Ready"
+	p := Pass[shop](t, func(r *kopf.Registry) {
+		registerShop(r)
+		kopf.Conditions(r, kopf.Resource("example.com/v1", "shops"))
+	}, "spec: {}")
+	for _, c := range []metav1.Condition{{Type: provisioned.Type, Status: metav1.ConditionFalse, Reason: "Started"}, unknown, provisioned} {
+		if err := p.SetCondition(c); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := p.SetCondition(refused); err == nil || !strings.Contains(err.Error(), "the operator keeps it by itself") {
+		t.Errorf("a reserved condition has the error %v", err)
+	}
+	if diff := cmp.Diff([]metav1.Condition{unknown, provisioned}, Passed(t, p, nil).Conditions); diff != "" {
+		t.Error(diff)
+	}
+	p = Pass[shop](t, registerShop, "spec: {}")
+	if err := p.SetCondition(provisioned); err == nil || !strings.Contains(err.Error(), "register kopf.Conditions") || Passed(t, p, err).Conditions != nil {
+		t.Errorf("without conditions, the error is %v", err)
 	}
 }

@@ -8,11 +8,14 @@ import (
 	"log/slog"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 var (
@@ -49,6 +52,12 @@ var (
 
 	// PassOf returns a pointer to the engine's pass of a *kopf.Pass, as a **reconcile.Pass.
 	PassOf func(request any) any
+
+	// SelectorOf converts a kopf.Selector for the engine.
+	SelectorOf func(selector any) (resources.Selector, error)
+
+	// CatchConditions makes a function receive the conditions that a handler sets with a *kopf.Request.
+	CatchConditions func(request any, set func(metav1.Condition) error)
 
 	// HandlersOf returns the handlers of a *kopf.Registry.
 	HandlersOf func(registry any) *handlers.Registry

@@ -101,6 +101,12 @@ var (
 	reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 )
 
+// Check returns an error if a handler must not set a condition.
+func Check(c metav1.Condition) error {
+	_, err := given(c, 0)
+	return err
+}
+
 // given converts a condition of a handler, or returns an error if the condition is invalid. A condition without an
 // ObservedGeneration gets the generation.
 func given(c metav1.Condition, generation int64) (condition, error) {

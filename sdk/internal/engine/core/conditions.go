@@ -59,10 +59,11 @@ func (NoConditions) Of(queue.Key, *ServedResource) ObjectConditions { return NoC
 // Forget implements [Conditions].
 func (NoConditions) Forget(queue.Key) {}
 
-var errNoConditions = errors.New("set a condition: the operator keeps no conditions of this resource; register kopf.Conditions for it")
+// ErrNoConditions is the error of a condition of an object whose conditions the operator does not keep.
+var ErrNoConditions = errors.New("set a condition: the operator keeps no conditions of this resource; register kopf.Conditions for it")
 
 // Set implements [ObjectConditions].
-func (NoConditions) Set(metav1.Condition, int64) error { return errNoConditions }
+func (NoConditions) Set(metav1.Condition, int64) error { return ErrNoConditions }
 
 // Passed implements [ObjectConditions].
 func (NoConditions) Passed(uint64, handlers.Outcome, Health) {}

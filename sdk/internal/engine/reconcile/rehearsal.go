@@ -21,13 +21,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/watched"
 )
 
 // Rehearsal is a pass without a cluster, for tests of handlers. The pass checks and encodes the children as usual, but records them
 // instead of sending requests. It guesses the resources of the declared kinds from the kinds of the objects.
 type Rehearsal struct {
-	pass    *Pass
-	applied []*desired
+	pass       *Pass
+	applied    []*desired
+	conditions []metav1.Condition
 }
 
 // Rehearse returns the rehearsal of a handler for a parent.
@@ -38,6 +40,9 @@ func Rehearse(ctx context.Context, h *handlers.Handler, res *resources.Resource,
 	}
 	parent := f.parentOf(owner.UID)
 	parent.object = owner
+	for i := range h.Watches {
+		f.watched = append(f.watched, &watchedKind{family: f, declared: &h.Watches[i], table: watched.NewTable(true)})
+	}
 	r := &Rehearsal{}
 	r.pass = &Pass{family: f, parent: parent, ctx: ctx, owner: owner, wakes: reasons.List{{Kind: inspect.WakeObject}}, rehearsal: r}
 	return r
@@ -69,6 +74,39 @@ func (r *Rehearsal) Add(tree map[string]any, state string) error {
 	}
 	return r.store(k, name, tree, func(d *children.Digest) { d.SetState(states[i], "it is "+state) })
 }
+
+// SetVersions replaces the watched objects of a declared resource that concern the parent. Names and versions are as in the result of
+// [Pass.Versions].
+func (r *Rehearsal) SetVersions(resource resources.Selector, versions map[string]string) error {
+	f, owner := r.pass.family, r.pass.owner
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.watched, func(k *watchedKind) bool { return k.declared.Selector == resource })
+	if i < 0 {
+		return fmt.Errorf("the handler has neither a RefersTo nor a Watches of %s", resource)
+	}
+	parent := []watched.Name{{Namespace: owner.Namespace, Name: owner.Name}}
+	table := watched.NewTable(true)
+	table.Follow(owner.UID, parent)
+	for key, version := range versions {
+		name := watched.Name{Namespace: owner.Namespace, Name: key}
+		if namespace, rest, elsewhere := strings.Cut(key, "/"); elsewhere {
+			name = watched.Name{Namespace: namespace, Name: rest}
+		}
+		table.Put(name, version, "another parent", parent) // no own child, even if the parent of the test has no UID
+	}
+	f.watched[i].table = table
+	return nil
+}
+
+// SetCondition records a condition that the handler sets. It replaces an earlier one of the same type.
+func (r *Rehearsal) SetCondition(c metav1.Condition) {
+	r.conditions = slices.DeleteFunc(r.conditions, func(o metav1.Condition) bool { return o.Type == c.Type })
+	r.conditions = append(r.conditions, c)
+}
+
+// Conditions returns the recorded conditions.
+func (r *Rehearsal) Conditions() []metav1.Condition { return r.conditions }
 
 // store makes an object a known child, after adjust has changed its digest.
 func (r *Rehearsal) store(k *kind, name childName, tree map[string]any, adjust func(*children.Digest)) error {
