@@ -461,7 +461,7 @@ type Intent struct {
 	Kind    IntentKind `json:"kind"`
 	Object  *Ref       `json:"object,omitempty"`  // set for intents about one object
 	Handler string     `json:"handler,omitempty"` // id of the only handler to retry; empty for all handlers
-	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]; id of the review of [IntentReplay]; see [IntentFreeze], [IntentRelease]
+	Value   string     `json:"value,omitempty"`   // level of [IntentLogLevel]; [RetryFormer]; id of the review of [IntentReplay]; see [IntentFreeze], [IntentRelease], [IntentUnbrake]
 }
 
 // RetryFormer is a value of [IntentRetryFailed]. It also retries objects that failed before the operator started and that the
@@ -482,6 +482,7 @@ const (
 	IntentPauseObject IntentKind = "pauseobject" // pause or, with an empty Value, resume one object by its annotation; the Value is the reason
 	IntentStartOver   IntentKind = "startover"   // delete the records on an object, so that it is handled like a new object
 	IntentLogLevel    IntentKind = "loglevel"    // set the lowest level of log lines in the stream
+	IntentUnbrake     IntentKind = "unbrake"     // delete the children that [AlarmBrake] is about: of the objects of the resource in Value, or of all
 	IntentReplay      IntentKind = "replay"      // call the handlers for an earlier review again, as a dry run; see [Review].Replay
 	IntentStop        IntentKind = "stop"        // stop the operator gracefully
 )

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
@@ -38,6 +39,9 @@ func TestChildren_FightIsReportedOnceAndSlowsDown(t *testing.T) {
 			})
 			const fight, back = "Another manager changes a field of ConfigMap main again and again: data.a, ", "Took a field of ConfigMap main back: data.a, "
 			k.WaitLog(fight)
+			if a := alarms(k.Operator, inspect.AlarmFight, 1); a.Field != "data.a" || a.Child.Name != "main" || *a.Object != refOf(k.Operator, "main") {
+				t.Errorf("%+v", a)
+			}
 			k.WaitLogs(back, 7) // after delays of one and two seconds
 			reverts := k.CountLog(back)
 			k.parent.Set("spec.value", "2")
@@ -51,8 +55,31 @@ func TestChildren_FightIsReportedOnceAndSlowsDown(t *testing.T) {
 				t.Errorf("the fight was reported %d times", n)
 			}
 			k.checkIdle()
+			k.parent.Delete()
+			alarms(k.Operator, inspect.AlarmFight, 0)
 		})
 	}
+}
+
+// Another client clears the managedFields of a child after each apply, so that nothing proves any longer who owns which field.
+func TestChildren_LossOfEntriesIsAFight(t *testing.T) {
+	k := keep(t, tree{}, owning("v1 configmaps"), func(*kopf.Pass[kopf.Object]) []tree {
+		return []tree{{"apiVersion": "v1", "kind": "ConfigMap", "data": tree{"a": "ours"}}}
+	})
+	client := testcluster.Client(t, kube.ClientOptions{})
+	followEvents(t, k.Cluster, configMaps, func(_ bool, o tree) {
+		if object.Metadata(o)["name"] != "main" {
+			return
+		}
+		if _, err := client.Patch(t.Context(), configMaps, k.Namespace, "main", "", kube.MergePatch, []byte(`{"metadata":{"managedFields":[{}]}}`)); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	k.WaitLog("Another client clears the managedFields of ConfigMap main again and again")
+	if a := alarms(k.Operator, inspect.AlarmFight, 1); a.Field != "metadata.managedFields" || a.Manager != "" {
+		t.Errorf("%+v", a)
+	}
+	k.WaitLogs("waits: ConfigMap main: others change the same fields again and again (metadata.managedFields", 2)
 }
 
 // The handler writes a counter into a Deployment. Each apply changes the status, which begins another pass.
@@ -71,6 +98,9 @@ func TestChildren_UnstableTextIsReportedOnceAndSlowsDown(t *testing.T) {
 	k.parent.Set("spec.unstable", true)
 	const unstable = "The handler wants another text for Deployment main again and again, although nothing has changed: spec.template.metadata.annotations.at. "
 	k.WaitLog(unstable)
+	if a := alarms(k.Operator, inspect.AlarmUnstable, 1); a.Field != "spec.template.metadata.annotations.at" || a.Child.Kind != "Deployment" {
+		t.Errorf("%+v", a)
+	}
 	k.WaitLogs("waits: Deployment main: the handler wants another text again and again", 3)
 	k.parent.Set("spec.value", "2") // a change of the parent is applied at once, to all children
 	k.Object("configmaps", "main").WaitValue("data.a", "2")
@@ -87,6 +117,7 @@ func TestChildren_UnstableTextIsReportedOnceAndSlowsDown(t *testing.T) {
 		t.Errorf("reported %d times", n)
 	}
 	k.parent.Remove("spec.unstable")
+	alarms(k.Operator, inspect.AlarmUnstable, 0)
 	k.checkIdle()
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
@@ -177,6 +179,26 @@ func TestChildren_BrakeStopsPruningAfterStart(t *testing.T) {
 	if n := op.CountLogSince(mark, "Stopped the deletion"); n != 1 {
 		t.Errorf("the brake was reported %d times", n)
 	}
+	if a := alarms(op, inspect.AlarmBrake, 1); a.Count != len(left) || a.Resource != "configmaps.v1" || a.Object.Resource != p.own.key() {
+		t.Errorf("%+v", a)
+	}
 	left[0].Set("spec.field", "1") // a change by a user continues
 	cluster.Object("configmaps", left[0].Name+"-b").WaitGone()
+	do := func(in inspect.Intent) {
+		t.Helper()
+		if err := op.Inspector().Do(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := refOf(op, left[1].Name)
+	do(inspect.Intent{Kind: inspect.IntentRetry, Object: &one}) // so does a request about one object
+	cluster.Object("configmaps", left[1].Name+"-b").WaitGone()
+	op.WaitInspect("the others are held", func(s *inspect.Snapshot) bool {
+		return slices.ContainsFunc(s.Operator.Alarms, func(a inspect.Alarm) bool { return a.Kind == inspect.AlarmBrake && a.Count == len(left)-2 })
+	})
+	do(inspect.Intent{Kind: inspect.IntentUnbrake, Value: p.own.key()}) // and one about all of them
+	for _, owner := range left {
+		cluster.Object("configmaps", owner.Name+"-b").WaitGone()
+	}
+	alarms(op, inspect.AlarmBrake, 0)
 }

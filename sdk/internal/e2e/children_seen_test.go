@@ -102,6 +102,10 @@ func TestChildren_InspectorShowsThem(t *testing.T) {
 		t.Errorf("the ready child: %+v", c)
 	}
 
+	if n := k.CountLog("KopfExample main is ready"); n != 1 || k.CountLog("extra is ready") > 0 {
+		t.Errorf("%d lines about a child that is ready:\n%s", n, k.Log())
+	}
+
 	d := edit(k, edited{version: "kopf.dev/v1", plural: "kopfexamples"}, "KopfExample")
 	d.merge(tree{"spec": tree{"image": "evil"}})
 	shop.WaitValue("spec.image", "nginx")
@@ -119,6 +123,12 @@ func TestChildren_InspectorShowsThem(t *testing.T) {
 	if c := s.children()["ConfigMap foreign"]; c.Result != inspect.ResultRefused || c.State != "" || !strings.Contains(c.Error, "was not made for this object") {
 		t.Errorf("the refused child: %+v", c)
 	}
+	if err := k.Inspector().Do(t.Context(), inspect.Intent{Kind: inspect.IntentRetryFailed}); err != nil {
+		t.Fatal(err)
+	}
+	s.wait("a person asks for another pass", func(_ inspect.ChildCounts, p *inspect.Pass) bool {
+		return p.Outcome == inspect.PassFailed && p.Wakes[0].Kind == inspect.WakeRequest
+	})
 	k.parent.Set("spec.names", []any{})
 	s.wait("a child is pruned", func(counts inspect.ChildCounts, _ *inspect.Pass) bool {
 		c := s.children()["ConfigMap extra"]

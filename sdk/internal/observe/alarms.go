@@ -43,9 +43,11 @@ func withAlarm(alarms []inspect.Alarm, e AlarmChanged) []inspect.Alarm {
 
 // sameAlarm reports whether two alarms have the same kind and subject. Their numbers can differ.
 func sameAlarm(a, b *inspect.Alarm) bool {
-	sameObject := a.Object == b.Object || a.Object != nil && b.Object != nil && *a.Object == *b.Object
-	return a.Kind == b.Kind && sameObject && a.Verb == b.Verb && a.Resource == b.Resource && a.Namespace == b.Namespace
+	return a.Kind == b.Kind && samePlace(a.Object, b.Object) && samePlace(a.Child, b.Child) && a.Verb == b.Verb && a.Resource == b.Resource && a.Namespace == b.Namespace
 }
+
+// samePlace reports whether two references are equal. Two nils are equal.
+func samePlace[R comparable](a, b *R) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // changeAlarm publishes an alarm.
 func (i *Inspector) changeAlarm(e AlarmChanged) {
@@ -98,5 +100,6 @@ func alarmChanged(e AlarmChanged) {
 	case inspect.AlarmGoroutines:
 		e.Logger.Warn(fmt.Sprintf("The number of goroutines has grown for an hour, from %d to %d, while the number of objects has not grown. "+
 			"Look for goroutines of handlers that never end", a.Was, a.Is), EventKey, LogAlarmGoroutines)
+	case inspect.AlarmFight, inspect.AlarmUnstable, inspect.AlarmBrake: // the engine logs them with more details
 	}
 }

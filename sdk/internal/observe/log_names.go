@@ -71,6 +71,7 @@ const (
 	LogDaemonExited    LogName = "daemon.exited"
 	LogDaemonAbandoned LogName = "daemon.abandoned"
 
+	LogChildReady      LogName = "child.ready"
 	LogChildUnreadable LogName = "child.unreadable"
 	LogChildAdopted    LogName = "child.adopted"
 	LogChildPruned     LogName = "child.pruned"

@@ -35,6 +35,16 @@ type Passes interface {
 	// Forget drops an object that was deleted, or that this replica does not handle.
 	Forget(key queue.Key)
 
+	// Failed returns the objects whose last pass has failed permanently.
+	Failed() []queue.Key
+
+	// FailedObject returns the newest version of such an object; nil for another object, and if the version may be outdated.
+	FailedObject(key queue.Key) *object.Object
+
+	// ReleaseBrake continues to delete children that the brake keeps, until the next start: of the objects of a resource, or of all
+	// if its key is empty.
+	ReleaseBrake(resource string)
+
 	// Children returns the children of an object, with the results of its last pass; for the zero Ref, the children of all objects.
 	Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList
 
@@ -92,6 +102,15 @@ func (NoPasses) Update(queue.Key, *object.Object) {}
 
 // Forget implements [Passes].
 func (NoPasses) Forget(queue.Key) {}
+
+// Failed implements [Passes].
+func (NoPasses) Failed() []queue.Key { return nil }
+
+// FailedObject implements [Passes].
+func (NoPasses) FailedObject(queue.Key) *object.Object { return nil }
+
+// ReleaseBrake implements [Passes].
+func (NoPasses) ReleaseBrake(string) {}
 
 // Children implements [Passes].
 func (NoPasses) Children(inspect.Ref, *observe.Inspector) inspect.ChildList {

@@ -37,12 +37,17 @@ type Intents struct {
 	Passes    atomic.Pointer[core.Passes]              // nil until the operator is connected to the cluster
 }
 
-// Children is [core.Passes].Children; there are none before the connection to the cluster.
+// Children is [core.Passes].Children.
 func (i *Intents) Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList {
+	return i.passes().Children(parent, inspector)
+}
+
+// passes returns the passes of the operator; there are none before the connection to the cluster.
+func (i *Intents) passes() core.Passes {
 	if passes := i.Passes.Load(); passes != nil {
-		return (*passes).Children(parent, inspector)
+		return *passes
 	}
-	return core.NoPasses{}.Children(parent, inspector)
+	return core.NoPasses{}
 }
 
 // AdmissionControl returns the admission control of the operator, also before the connection to the cluster.
@@ -94,6 +99,8 @@ func (i *Intents) carryOut(ctx context.Context, in inspect.Intent) (reason strin
 		return i.startOver(ctx, *in.Object)
 	case inspect.IntentRetryFailed:
 		return i.retryAll(in)
+	case inspect.IntentUnbrake:
+		i.passes().ReleaseBrake(in.Value)
 	default:
 		return "this operator does not know how to " + string(in.Kind)
 	}
@@ -256,32 +263,38 @@ func (i *Intents) retryAll(in inspect.Intent) (reason string) {
 			i.Deps.Retries.Add(core.RetryJob{Key: key, Handler: in.Handler})
 		}
 	}
+	for _, key := range i.passes().Failed() {
+		i.Deps.Retries.Add(core.RetryJob{Key: key, Handler: in.Handler})
+	}
 	return ""
 }
 
 // retryPatience limits the wait for the handlers of one object, before the next object is retried.
 const retryPatience = time.Minute
 
-// RetryFailed calls the failed handlers of an object again. It waits until change handlers were called, at most for
-// retryPatience; it does not wait for daemons and timers. It does nothing if the object has no failures.
+// RetryFailed calls the failed handlers of an object again. It waits until change handlers and the reconcile handler were called, at
+// most for retryPatience; it does not wait for daemons and timers. It does nothing if the object has no failures.
 func (i *Intents) RetryFailed(ctx context.Context, job core.RetryJob) error {
 	streams, known := i.Streams.Load(), i.Memories.Find(job.Key)
 	if streams == nil || known == nil {
 		return nil
 	}
-	res, failed := streams.Served(job.Key.Resource), known.Flags.Failed.Load()
-	if res == nil || failed == nil && !known.DaemonFailed() {
+	res, failed, object := streams.Served(job.Key.Resource), known.Flags.Failed.Load(), i.passes().FailedObject(job.Key)
+	if res == nil || failed == nil && object == nil && !known.DaemonFailed() {
 		return nil
 	}
 	request := memory.NewRetryRequest(job.Handler)
-	if failed == nil {
+	if failed == nil && object == nil {
 		known.RetryNow(request)
 		i.Deps.Queue.Again(job.Key.Resource, watch.Event{Type: watch.Modified, Object: known.Group.Load().Live()})
 		return nil
 	}
-	object, err := i.Deps.NewestVersion(ctx, res.Resource, failed.Namespace, failed.Name, job.Key.Object)
-	if err != nil || object == nil {
-		return err
+	if failed != nil {
+		newest, err := i.Deps.NewestVersion(ctx, res.Resource, failed.Namespace, failed.Name, job.Key.Object)
+		if err != nil || newest == nil {
+			return err
+		}
+		object = newest
 	}
 	known.RetryNow(request)
 	i.Deps.Queue.Again(job.Key.Resource, watch.Event{Type: watch.Modified, Object: object})

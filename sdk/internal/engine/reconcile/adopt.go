@@ -71,7 +71,10 @@ func (p *Pass) adopt(ctx context.Context, d *desired) error {
 	if err != nil {
 		return p.failed("apply", d, err)
 	}
-	return p.accept(ctx, d, nil, answer, nil)
+	if err = p.accept(ctx, d, nil, answer, nil); err == nil && claim.Ours {
+		p.countFight(d, lostEntry)
+	}
+	return err
 }
 
 // verify applies a child whose metadata the pass has read. The operator has applied the child before.

@@ -322,8 +322,12 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	if p.rehearsal != nil {
 		return p.rehearsal.keep(d)
 	}
-	f := p.family
 	c := p.known(d)
+	if c != nil && c.Owner() == p.owner.UID && c.Entry == 0 {
+		if err := p.fightDelay(d, c); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || d.referenced):
 		return p.adopt(ctx, d) // without an entry of the operator, another client may have copied the labels
@@ -344,14 +348,12 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	if ownership == children.Covered {
 		return nil
 	}
-	now := f.reconciler.deps.Now()
-	if wait := c.fight.wait(now); wait > 0 {
-		return handlers.AsWaiting(fmt.Errorf("%s: others change the same fields again and again (%s); the next attempt follows in %s",
-			d, c.fight.about, wait.Round(time.Second)), wait)
+	if err := p.fightDelay(d, c); err != nil {
+		return err
 	}
 	another := c.Applied != d.hash
 	if another && c.unstable != nil && !p.Fresh() {
-		if wait := c.unstable.repeats.wait(now); wait > 0 {
+		if wait := c.unstable.repeats.wait(p.family.reconciler.deps.Now()); wait > 0 {
 			return handlers.AsWaiting(fmt.Errorf("%s: the handler wants another text again and again (%s); the next attempt follows in %s",
 				d, c.unstable.repeats.about, wait.Round(time.Second)), wait)
 		}

@@ -109,6 +109,7 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 			c.unready = before.unready
 			c.verified, c.verify, c.pruned = before.verified, before.verify, before.pruned
 			c.fight, c.unstable = before.fight, before.unstable
+			f.noteReady(before, c)
 		}
 	}
 	f.countUnready(c, o, initial)
@@ -123,12 +124,23 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 	return c
 }
 
+// noteReady logs that a child has become ready. A child that was ready when it was created has no line. The lock must be held.
+func (f *family) noteReady(before, now *child) {
+	p := f.parents[now.Owner()]
+	if before.State == children.Ready || now.State != children.Ready || p == nil || p.object == nil {
+		return
+	}
+	name := f.describe(now.kind, now.Digest).String()
+	f.reconciler.deps.ObjectLogger(f.resource, p.object).Info(name+" is ready", observe.EventKey, observe.LogChildReady, "child", name)
+}
+
 // remove removes a child from the known children. The lock must be held.
 func (f *family) remove(k *kind, name childName) {
 	c := k.children[name]
 	if c == nil {
 		return
 	}
+	f.endAlarms(c)
 	delete(k.children, name)
 	owner := c.Owner()
 	p := f.parents[owner]

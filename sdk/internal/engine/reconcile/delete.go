@@ -28,7 +28,7 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 	parent := f.parentOf(b.Object.UID)
 	parent.object = b.Object.Detached()
 	parent.wakes = reasons.List{{Kind: inspect.WakeObject}} // requeues the parent after the last list, if the deletion must wait for the list
-	parent.braking = false
+	f.unbrake(parent)
 	f.mu.Unlock()
 	if !r.ready(f) {
 		return unlisted, nil

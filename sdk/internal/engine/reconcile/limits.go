@@ -55,6 +55,7 @@ type repeats struct {
 	until time.Time     // time before which the child is not applied
 	delay time.Duration // zero while there are few
 	about string        // field, with the manager if others have changed it
+	alarm *alarm        // nil if there was none
 }
 
 // wait returns how long the operator must not apply the child; 0 for nil.
@@ -85,20 +86,36 @@ func (r *repeats) ended(now time.Time, many int) bool {
 	return now.Sub(r.last[len(r.last)-1]) > max(repeatsWithin, time.Duration(many)*r.delay)
 }
 
-// countFight counts a revert, and warns once of a fight.
-func (p *Pass) countFight(d *desired, drift []children.Drift) {
+// countFight counts a revert of a field, and warns once of a fight.
+func (p *Pass) countFight(d *desired, field children.Drift) {
 	f := p.family
 	f.mu.Lock()
-	c := d.kind.children[d.name]
-	if c != nil && c.fight == nil {
-		c.fight = &repeats{}
+	c, begins := d.kind.children[d.name], false
+	if c != nil {
+		if c.fight == nil {
+			c.fight = &repeats{}
+		}
+		begins = c.fight.note(f.reconciler.deps.Now(), field.String(), fightCount)
+		f.raise(c, c.fight, inspect.Alarm{Kind: inspect.AlarmFight, Field: field.Path, Manager: field.Manager})
 	}
-	begins := c != nil && c.fight.note(f.reconciler.deps.Now(), drift[0].String(), fightCount)
 	f.mu.Unlock()
 	if begins {
-		p.subject.Logger.Warn(fmt.Sprintf("Another manager changes a field of %s again and again: %s. Remove the field from one of the two, or set kopf.Own.Drift",
-			d, drift[0]), observe.EventKey, observe.LogDriftFight, "child", d.String(), "field", drift[0].Path, "manager", drift[0].Manager)
+		text := fmt.Sprintf("Another manager changes a field of %s again and again: %s. Remove the field from one of the two, or set kopf.Own.Drift", d, field)
+		if field == lostEntry {
+			text = fmt.Sprintf("Another client clears the managedFields of %s again and again, and with them the record of the operator's fields. Stop that client", d)
+		}
+		p.subject.Logger.Warn(text, observe.EventKey, observe.LogDriftFight, "child", d.String(), "field", field.Path, "manager", field.Manager)
 	}
+}
+
+// fightDelay returns an error while a child must not be applied, because others undo each apply.
+func (p *Pass) fightDelay(d *desired, c *child) error {
+	wait := c.fight.wait(p.family.reconciler.deps.Now())
+	if wait == 0 {
+		return nil
+	}
+	return handlers.AsWaiting(fmt.Errorf("%s: others change the same fields again and again (%s); the next attempt follows in %s",
+		d, c.fight.about, wait.Round(time.Second)), wait)
 }
 
 // recreationDelay returns how long a child must not be deleted and created anew. Without this delay, a manifest with a time in an
@@ -150,11 +167,12 @@ func (p *Pass) noteText(d *desired) {
 	case c == nil:
 		return
 	case p.Fresh():
-		c.unstable = nil
+		f.endUnstable(c)
 		return
 	case !byChild && (c.unstable == nil || c.unstable.repeats.delay == 0):
 		return
 	case c.unstable == nil || len(c.unstable.texts) == maxTexts:
+		f.endUnstable(c)
 		c.unstable = &unstable{texts: map[uint64]uint64{}}
 	}
 	u := c.unstable
@@ -165,7 +183,9 @@ func (p *Pass) noteText(d *desired) {
 	}
 	field := differing(u.newest, d.tree, d.to.lens.AppliedAnnotation)
 	u.newest = d.tree
-	if u.repeats.note(f.reconciler.deps.Now(), field, unstableCount) {
+	begins := u.repeats.note(f.reconciler.deps.Now(), field, unstableCount)
+	f.raise(c, &u.repeats, inspect.Alarm{Kind: inspect.AlarmUnstable, Field: field})
+	if begins {
 		p.subject.Logger.Warn(fmt.Sprintf("The handler wants another text for %s again and again, although nothing has changed: %s. "+
 			"Remove times and random values from it", d, field), observe.EventKey, observe.LogChildUnstable, "child", d.String(), "field", field)
 	}
@@ -208,6 +228,9 @@ const (
 type brake struct {
 	prunes map[*kind][]time.Time
 	pulled map[*kind]bool
+	held   map[string]map[*parent]bool // parents that have kept children because of it, by the key of the children's resource
+
+	released bool // a person has permitted all deletions until the next start
 }
 
 // braked reports whether a child must not be pruned now.
@@ -215,25 +238,77 @@ func (p *Pass) braked(d *desired) bool {
 	f := p.family
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !p.parent.braking {
+	if !p.parent.braking || f.brake.released {
 		return false
 	}
 	b, now := &f.brake, f.reconciler.deps.Now()
 	if b.prunes == nil {
-		b.prunes, b.pulled = map[*kind][]time.Time{}, map[*kind]bool{}
+		b.prunes, b.pulled, b.held = map[*kind][]time.Time{}, map[*kind]bool{}, map[string]map[*parent]bool{}
 	}
 	recent := slices.DeleteFunc(b.prunes[d.kind], func(t time.Time) bool { return now.Sub(t) > brakeWindow })
 	if !b.pulled[d.kind] && len(recent) < max(brakeAtLeast, len(d.kind.children)*brakePercent/100) {
 		b.prunes[d.kind] = append(recent, now)
 		return false
 	}
+	key := d.to.resource.Key()
+	if b.held[key] == nil {
+		b.held[key] = map[*parent]bool{}
+	}
+	if !b.held[key][p.parent] {
+		b.held[key][p.parent] = true
+		f.emitBrake(key)
+	}
 	if !b.pulled[d.kind] {
 		b.pulled[d.kind] = true
 		f.reconciler.deps.Logger.Error(fmt.Sprintf("Stopped the deletion of %s: %d were deleted within 10 minutes, although their parents have not changed since the start. "+
-			"Roll the operator back or, if the deletion is intended, continue it with: kopf retry", d.to.resource.Plural, len(recent)),
+			"Roll the operator back or, if the deletion is intended, continue it with: kopf retry --brake", d.to.resource.Plural, len(recent)),
 			observe.EventKey, observe.LogPruneStopped, "resource", d.to.resource.Key())
 	}
 	return true
+}
+
+// unbrake ends the effect of the brake on a parent. The lock must be held.
+func (f *family) unbrake(p *parent) {
+	p.braking = false
+	for resource, held := range f.brake.held {
+		if held[p] {
+			delete(held, p)
+			f.emitBrake(resource)
+		}
+	}
+}
+
+// dropBrake ends the alarm about a resource that the cluster does not serve any longer. The lock must be held.
+func (f *family) dropBrake(resource string) {
+	if len(f.brake.held[resource]) > 0 {
+		delete(f.brake.held, resource)
+		f.emitBrake(resource)
+	}
+}
+
+// ReleaseBrake implements [core.Passes].
+func (r *Reconciler) ReleaseBrake(resource string) {
+	r.mu.Lock()
+	families := slices.Collect(maps.Values(r.families))
+	r.mu.Unlock()
+	for _, f := range families {
+		if resource == "" || resource == f.resource.Key() {
+			f.releaseBrake()
+		}
+	}
+}
+
+// releaseBrake permits all deletions, and makes the passes due that the brake has cut short. Their writes are paced.
+func (f *family) releaseBrake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.brake.released = true
+	for _, held := range f.brake.held {
+		for p := range held {
+			f.unbrake(p)
+			f.wake(p, reasons.Wake{Kind: inspect.WakeStart})
+		}
+	}
 }
 
 // uncount takes back that a prune was counted, because the pace delays it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -105,12 +106,12 @@ func (f *family) arrive(b *core.Beginning) {
 		p.braking = true
 	case !known, p.essence != b.Essence, follows:
 		p.wakes.Add(reasons.Wake{Kind: inspect.WakeObject})
-		p.braking = false
+		f.unbrake(p)
 	}
 	p.essence = b.Essence
 	if b.Requested {
 		p.wakes.Add(reasons.Wake{Kind: inspect.WakeRequest})
-		p.braking = false
+		f.unbrake(p)
 	}
 }
 
@@ -137,7 +138,7 @@ func (p *Pass) end(out handlers.Outcome) *observe.EndedPass {
 	f, parent := p.family, p.parent
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	parent.pass = nil
+	parent.pass, parent.failed = nil, out.Final && out.Err != nil
 	for at, before := range p.noted {
 		p.settle(at, before)
 	}
@@ -202,6 +203,37 @@ func (r *Reconciler) Update(key queue.Key, newest *object.Object) {
 	if p := f.parents[newest.UID]; p != nil && p.object != nil {
 		p.object = newest.Detached()
 	}
+}
+
+// Failed implements [core.Passes].
+func (r *Reconciler) Failed() (keys []queue.Key) {
+	r.mu.Lock()
+	families := maps.Clone(r.families)
+	r.mu.Unlock()
+	for resource, f := range families {
+		f.mu.Lock()
+		for uid, p := range f.parents {
+			if p.failed {
+				keys = append(keys, queue.Key{Resource: resource, Object: uid})
+			}
+		}
+		f.mu.Unlock()
+	}
+	return keys
+}
+
+// FailedObject implements [core.Passes].
+func (r *Reconciler) FailedObject(key queue.Key) *object.Object {
+	f := r.family(key.Resource)
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.parents[key.Object]; p != nil && p.failed && !p.outdated {
+		return p.object
+	}
+	return nil
 }
 
 // Wakes returns the reasons for the pass, the oldest first.

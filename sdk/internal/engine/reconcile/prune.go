@@ -62,7 +62,7 @@ func (p *Pass) Complete(ctx context.Context) error {
 		}
 	}
 	p.family.mu.Lock()
-	p.parent.braking = false
+	p.family.unbrake(p.parent)
 	p.family.mu.Unlock()
 	return nil
 }

@@ -114,6 +114,7 @@ type parent struct {
 	budget  reasons.Budget
 	pass    *Pass
 	begun   bool // there was a pass
+	failed  bool // the last pass has failed permanently
 
 	due     time.Time // time of the next pass without an event; zero if there is none
 	timer   *time.Timer
@@ -200,6 +201,10 @@ func (r *Reconciler) Forget(key queue.Key) {
 		k.table.Forget(key.Object)
 	}
 	p.disarm()
+	f.unbrake(p)
+	for c := range p.children {
+		f.endAlarms(c)
+	}
 	if len(p.children) == 0 {
 		delete(f.parents, key.Object)
 		return

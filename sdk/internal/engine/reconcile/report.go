@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/children"
@@ -130,4 +131,73 @@ func (p *Pass) results() []observe.PassedChild {
 		}
 	}
 	return all
+}
+
+// alarm is a published alarm about the repeated writes of a child.
+type alarm struct {
+	inspect.Alarm
+	timer *time.Timer
+	over  bool
+}
+
+// raise publishes an alarm about a child, or that the alarm lasts. The alarm ends when the next write is overdue, since the cause has
+// ended then. The lock must be held.
+func (f *family) raise(c *child, r *repeats, a inspect.Alarm) {
+	p := f.parents[c.Owner()]
+	if r.delay == 0 || p == nil || p.object == nil {
+		return
+	}
+	if r.alarm != nil {
+		r.alarm.timer.Stop()
+		r.alarm.over = true // its timer may be waiting for the lock
+	}
+	a.Since, a.Count = f.reconciler.deps.Now(), len(r.last)
+	a.Object = &inspect.Ref{Resource: f.resource.Key(), Namespace: p.object.Namespace, Name: p.object.Name, UID: p.object.UID}
+	a.Child = new(shown.Ref(c.kind.resource, c.Namespace(), c.Name, c.UID))
+	raised := &alarm{Alarm: a}
+	raised.timer = time.AfterFunc(max(repeatsWithin, 2*r.delay), func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.end(raised)
+	})
+	r.alarm = raised
+	f.emitAlarm(a, false)
+}
+
+// end ends an alarm about a child; nil is no alarm. The lock must be held.
+func (f *family) end(a *alarm) {
+	if a != nil && !a.over {
+		a.timer.Stop()
+		a.over = true
+		f.emitAlarm(a.Alarm, true)
+	}
+}
+
+// endUnstable forgets the texts of a child. The lock must be held.
+func (f *family) endUnstable(c *child) {
+	if c.unstable != nil {
+		f.end(c.unstable.repeats.alarm)
+		c.unstable = nil
+	}
+}
+
+// endAlarms ends the alarms about a child that does not exist any longer, or whose parent was forgotten. The lock must be held.
+func (f *family) endAlarms(c *child) {
+	if c.fight != nil {
+		f.end(c.fight.alarm)
+	}
+	f.endUnstable(c)
+}
+
+// emitAlarm publishes a change of an alarm, which has a line in the log already. The lock must be held.
+func (f *family) emitAlarm(a inspect.Alarm, over bool) {
+	observe.Emit(f.reconciler.deps.Sink, observe.AlarmChanged{Alarm: a, Over: over, Again: true, Logger: f.reconciler.deps.Logger})
+}
+
+// emitBrake publishes the alarm about the kept children of a resource. The alarm is over if no parent has any. The lock must be held.
+func (f *family) emitBrake(resource string) {
+	held := len(f.brake.held[resource])
+	f.emitAlarm(inspect.Alarm{
+		Kind: inspect.AlarmBrake, Since: f.reconciler.deps.Now(), Object: &inspect.Ref{Resource: f.resource.Key()}, Resource: resource, Count: held,
+	}, held == 0)
 }

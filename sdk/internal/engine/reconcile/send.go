@@ -36,7 +36,10 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 		conflicts := kube.Conflicts(err)
 		switch {
 		case err == nil:
-			return p.accept(ctx, d, c, answer, drift)
+			if err = p.accept(ctx, d, c, answer, drift); err == nil && ownership == children.Lost {
+				p.countFight(d, lostEntry)
+			}
+			return err
 		case len(conflicts) > 0:
 			for _, c := range conflicts {
 				if c.Manager == p.family.manager+children.OnceSuffix {
@@ -83,6 +86,9 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 	}
 	return handlers.AsTemporary(fmt.Errorf("apply %s: it changes faster than it can be applied", d), time.Second)
 }
+
+// lostEntry stands for the operator's entry in the managedFields of a child, which another client has cleared.
+var lostEntry = children.Drift{Path: "metadata.managedFields"}
 
 // leftTo returns the tree without the conflicting fields that stay with their managers; nil if no field stays.
 func leftTo(d *desired, tree map[string]any, conflicts []kube.FieldConflict) (map[string]any, error) {
@@ -169,7 +175,7 @@ func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.
 			"child", d.String(), "field", one.Path, "manager", one.Manager)
 	}
 	if len(drift) > 0 {
-		p.countFight(d, drift)
+		p.countFight(d, drift[0])
 	}
 	_, err := p.reassign(ctx, d, answer, true)
 	return err

@@ -181,6 +181,7 @@ func (f *family) resolve(known []resources.Resource) {
 			for name := range k.children { // without the definition of a kind, its objects do not exist
 				f.remove(k, name)
 			}
+			f.dropBrake(k.resource.Key())
 		}
 		if found != nil && k.resource == nil {
 			f.serveAgain()
@@ -210,12 +211,16 @@ func (f *family) serveAgain() {
 	}
 }
 
-// dissolve stops the timers of all parents.
+// dissolve stops the timers of all parents, and ends the alarms.
 func (f *family) dissolve() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.parents {
 		p.disarm()
+		f.unbrake(p)
+		for c := range p.children {
+			f.endAlarms(c)
+		}
 	}
 }
 
