@@ -167,7 +167,7 @@ func (a *Attachment) Do(ctx context.Context, intent Intent) error {
 	case IntentLogLevel: // changes the log of readers, not the operator
 		level := inspect.LogLevel(intent.Value)
 		a.level.Store(&level)
-	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentStartOver, IntentFreeze, IntentRelease:
+	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentStartOver, IntentFreeze, IntentRelease, IntentUnbrake:
 		if a.options.ReadOnly {
 			return ErrReadOnly
 		}

@@ -38,6 +38,7 @@ const (
 	IntentPauseObject IntentKind = "pauseobject" // pause one object by its annotation; resume it if the Value, the reason, is empty
 	IntentStartOver   IntentKind = "startover"   // delete the records on an object, so that it is handled like a new object
 	IntentFreeze      IntentKind = "freeze"      // pause operators through peering for the duration in the Value
+	IntentUnbrake     IntentKind = "unbrake"     // delete the children that the brake keeps: of the objects of the resource in the Value, or of all
 	IntentRelease     IntentKind = "release"     // remove the record of the peer whose identity is the Value
 )
 
@@ -57,7 +58,7 @@ func (s *Session) Do(ctx context.Context, intent Intent) error {
 		s.logLevel = intent.Value // applies to later processes, too
 		s.mu.Unlock()
 		return s.sendToOperator(ctx, intent)
-	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentStartOver, IntentFreeze, IntentRelease:
+	case IntentRetry, IntentRetryFailed, IntentReplay, IntentPause, IntentResume, IntentPauseObject, IntentStartOver, IntentFreeze, IntentRelease, IntentUnbrake:
 		return s.sendToOperator(ctx, intent)
 	}
 	return fmt.Errorf("unknown intent %q", intent.Kind)

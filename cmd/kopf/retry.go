@@ -18,6 +18,7 @@ import (
 // retryFlags are the flags of kopf retry.
 type retryFlags struct {
 	handler, namespace, state string
+	brake                     bool
 	choice                    operatorChoice
 }
 
@@ -27,13 +28,16 @@ var retriedStates = []string{string(inspect.StateFailed), string(inspect.StateRe
 func newRetryCommand() *cobra.Command {
 	var f retryFlags
 	cmd := &cobra.Command{
-		Use:   "retry {KIND/NAME | [KIND] --state=STATE}",
+		Use:   "retry {KIND/NAME | [KIND] --state=STATE | [KIND] --brake}",
 		Short: "Call failed handlers again",
 		Long: `Retry the permanently failed handlers of one object, and skip the remaining delay of handlers
 that wait for a retry; or do so for all objects in a state, optionally of one KIND or one namespace.
 kopf get lists the same objects with --state. Handlers that succeeded are not called again, except for
-the reconcile handler, which has another pass: it repairs the children of the object, and may prune
-them although many children were pruned after the start of the operator.
+the reconcile handler, which has another pass and repairs the children of the object.
+
+An operator that prunes many children after its start stops to do so, because its new build may be
+wrong. If the deletions are intended, --brake continues them, and kopf retry KIND/NAME does so for one
+object.
 
 KIND is the kind, the plural or the short name of a resource. With --state=failed alone, the objects
 are retried a few at a time.
@@ -58,6 +62,9 @@ KOPF_INSPECTOR_TOKEN to the same value here and for the operator.
   # Another pass over the children of an object
   kopf retry shops/demo
 
+  # Delete the children that a new build has no use for, although they are many
+  kopf retry --brake
+
   # In the operator of another project
   kopf retry --state=failed --project=hello
 
@@ -78,6 +85,7 @@ KOPF_INSPECTOR_TOKEN to the same value here and for the operator.
 	set.StringVar(&f.handler, "handler", "", "the id of the only handler to call, with its sub-handlers")
 	set.StringVar(&f.state, "state", "", "the objects in a state: "+anyOf(retriedStates))
 	set.StringVarP(&f.namespace, "namespace", "n", "", "only the objects of a namespace, or the namespace of the object if several have its name")
+	set.BoolVar(&f.brake, "brake", false, "continue to prune children, of all objects or of one KIND")
 	f.choice.add(cmd)
 	completeWith(cmd, "state", retriedStates...)
 	return cmd
@@ -89,6 +97,12 @@ func (f *retryFlags) check(args []string) error {
 		return usagef("--state=%s: want %s%s", f.state, anyOf(retriedStates), didYouMean(f.state, retriedStates))
 	}
 	switch {
+	case f.brake && (f.state != "" || f.handler != "" || f.namespace != ""):
+		return usagef("--brake excludes --state, --handler and --namespace")
+	case f.brake && len(args) == 1 && strings.Contains(args[0], "/"):
+		return usagef("%s: --brake is for all objects of a KIND; without it, kopf retry continues for one object", args[0])
+	case f.brake && len(args) < 2:
+		return nil
 	case len(args) > 1:
 		return usagef("want one object, %s", example)
 	case len(args) == 0 && f.state != "":
@@ -113,6 +127,9 @@ func retry(cmd *cobra.Command, f *retryFlags, args []string) error {
 	operators, unread, err := f.choice.operators(ctx)
 	if err != nil {
 		return err
+	}
+	if f.brake {
+		return releaseBrake(ctx, cmd, f, strings.Join(args, ""), operators, unread)
 	}
 	if f.state != "" {
 		return retryState(ctx, cmd, f, strings.Join(args, ""), operators, unread)

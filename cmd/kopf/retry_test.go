@@ -22,6 +22,7 @@ import (
 type inspected struct {
 	address  string
 	children func(parent inspect.Ref) inspect.ChildList // nil if the release does not report them
+	alarms   []inspect.Alarm
 
 	mu      sync.Mutex
 	intents []inspect.Intent
@@ -47,7 +48,11 @@ func serveInspector(t *testing.T, socket string, objects ...*inspect.Object) *in
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/snapshot", func(w http.ResponseWriter, _ *http.Request) { respond(w, snapshot) })
+	mux.HandleFunc("GET /v1/snapshot", func(w http.ResponseWriter, _ *http.Request) {
+		now := snapshot
+		now.Operator.Alarms = o.alarms
+		respond(w, now)
+	})
 	mux.HandleFunc("GET /v1/stream", func(w http.ResponseWriter, r *http.Request) {
 		respond(w, inspect.Message{Snapshot: &snapshot})
 		w.(http.Flusher).Flush()
