@@ -123,10 +123,10 @@ func TestPass_ChildStatesDecideWaits(t *testing.T) {
 
 func TestPass_ChecksChildrenAsOperator(t *testing.T) {
 	for want, objs := range map[string][]metav1.Object{
-		"the kind is not declared":      {&corev1.ConfigMap{}},
+		"the kind is not declared":   {&corev1.ConfigMap{}},
 		"two objects have this name": {&corev1.Secret{}, &corev1.Secret{}},
-		"metadata.generateName":         {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}},
-		"it is in namespace other":      {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "other"}}},
+		"metadata.generateName":      {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}},
+		"it is in namespace other":   {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "other"}}},
 	} {
 		p := Pass[shop](t, registerShop, "spec: {}", Child{Kind: "Deployment"})
 		got := Passed(t, p, p.Apply(t.Context(), objs...))
@@ -228,7 +228,7 @@ func TestPass_ConditionsAreCheckedAndRecorded(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := p.SetCondition(refused); err == nil || !strings.Contains(err.Error(), "the operator keeps it by itself") {
+	if err := p.SetCondition(refused); err == nil || !strings.Contains(err.Error(), "the operator itself keeps this condition") {
 		t.Errorf("a reserved condition has the error %v", err)
 	}
 	if diff := cmp.Diff([]metav1.Condition{unknown, provisioned}, Passed(t, p, nil).Conditions); diff != "" {
