@@ -33,7 +33,8 @@ func ChildWord(c *inspect.Child) Word {
 	return Word{"!", "missing", Warn}
 }
 
-// ChildReason returns the refusal of a child by the last pass, and the reason for its state; empty if there is none.
+// ChildReason returns the error of the last pass for a child, and the reason for the child's state, separated by "·". It is empty if
+// the child has neither.
 func ChildReason(c *inspect.Child) string {
 	var parts []string
 	switch {
@@ -50,7 +51,7 @@ func ChildReason(c *inspect.Child) string {
 	return strings.Join(parts, " · ")
 }
 
-// ChildDetail returns [ChildReason] and the newest drift; empty if there is none.
+// ChildDetail returns [ChildReason] and the newest drift, separated by "·". It is empty if the child has neither.
 func ChildDetail(c *inspect.Child) string {
 	var parts []string
 	if reason := ChildReason(c); reason != "" {

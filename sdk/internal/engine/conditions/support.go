@@ -45,7 +45,7 @@ const (
 	unpublishedFor = time.Second
 )
 
-// support returns the form of a resource's conditions. For any form except byType, it logs a warning once.
+// support returns the form of a resource's conditions. It logs a warning once if the schema has no list of conditions by type.
 func (k *Keeper) support(ctx context.Context, served *core.ServedResource) (*support, error) {
 	k.reading.Lock()
 	defer k.reading.Unlock()

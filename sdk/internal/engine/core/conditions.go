@@ -14,31 +14,32 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Conditions keep conditions in the status of objects. It is an interface, so that operators without conditions do not link the
+// Conditions keeps conditions in the status of objects. It is an interface, so that operators without conditions do not link the
 // package that implements it. The methods are safe for concurrent use.
 type Conditions interface {
-	// Of returns the conditions of an object. They are only kept if the resource asks for it.
+	// Of returns the conditions of an object; [NoConditions] if the resource has no kopf.Conditions.
 	Of(key queue.Key, served *ServedResource) ObjectConditions
 
-	// Forget drops an object that was deleted, or that this replica does not handle.
+	// Forget removes an object that was deleted, or that this replica no longer handles.
 	Forget(key queue.Key)
 }
 
-// ObjectConditions are the conditions of one object. Only the object's worker uses them, except for Set, which any goroutine may use.
+// ObjectConditions keeps the conditions of one object. Only the object's worker may call its methods, except for Set, which is safe for
+// concurrent use.
 type ObjectConditions interface {
-	// Set notes a condition of a handler, which the next cycle writes. The generation belongs to the version that the handler has seen.
+	// Set stores a condition of a handler, which the object's next Write applies. The generation is the one that the handler has seen.
 	Set(c metav1.Condition, generation int64) error
 
-	// Passed notes the end of a pass, for the essence with the hash.
+	// Passed records the result of a pass, and the hash of the parent's essence at the pass.
 	Passed(essence uint64, out handlers.Outcome, health Health)
 
-	// Write applies the conditions if they differ from the conditions of the newest version, and if the handling says how far it is. It
-	// returns the version that the request has made; nil if it has made none. If Write has to be called again without another version
-	// of the object, it returns the delay; otherwise 0. It logs errors, which never fail the handling of the object.
+	// Write applies the conditions if they differ from the newest version of the object, and if the state of its handlers is decided.
+	// It returns the version that its request made; nil without a request. If Write must be called again even without another version
+	// of the object, it returns the delay; otherwise 0. It logs errors, which never fail the cycle.
 	Write(ctx context.Context, h *Handling) (made *object.Object, again time.Duration)
 }
 
-// Handling is the handling of an object by a cycle.
+// Handling is the result of a cycle for the conditions of an object.
 type Handling struct {
 	Changing   bool            // a change handler matches the object
 	Progress   state.Progress  // progress of the handlers of the cause
@@ -50,7 +51,7 @@ type Handling struct {
 	Subject    *observe.Subject
 }
 
-// NoConditions are the conditions of an operator, or of an object, that keeps none.
+// NoConditions keeps no conditions.
 type NoConditions struct{}
 
 // Of implements [Conditions].

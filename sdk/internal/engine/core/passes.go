@@ -12,63 +12,66 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Passes keep the children of objects. It is an interface, so that operators without reconcile handlers do not link the package
-// that implements it. The methods are safe for concurrent use.
+// Passes begins the passes of reconcile handlers, and keeps the children of objects. It is an interface, so that operators without
+// reconcile handlers do not link the package that implements it. The methods are safe for concurrent use.
 type Passes interface {
-	// Adjust watches the children of the served objects in the namespaces. Known are all resources of the cluster.
+	// Adjust watches the children of the objects of the served resources, and stops all other watches. Known has all resources of the
+	// cluster; the namespace "" is the whole cluster.
 	Adjust(ctx context.Context, served, known []resources.Resource, namespaces []string)
 
-	// Stop ends all watches of children, and keeps the known children.
+	// Stop stops all watches, but keeps the known children.
 	Stop()
 
-	// Begin returns the pass that is due for an object; nil if none is.
+	// Begin returns the pass that is due for an object; nil if there is none.
 	Begin(ctx context.Context, b *Beginning) Pass
 
-	// Delete deletes the children of an object that is being deleted, as far as the garbage collection of the cluster cannot. It
-	// returns names for the children that are left; none if the object can go. Otherwise, the object has another cycle after
-	// their deletion, or when it is time to try again.
+	// Delete deletes the children of a deleted object that the operator must delete before the object. It returns names of the
+	// children that still exist, or none if the operator may remove its finalizer. If it returns names, the object has another
+	// cycle after the deletion of these children, or after a delay.
 	Delete(ctx context.Context, b *Beginning) (left []string, err error)
 
-	// Update sets the newest version of an object, which the operator has made.
+	// Update sets the newest version of an object, from the answer to the operator's own write.
 	Update(key queue.Key, newest *object.Object)
 
-	// Forget drops an object that was deleted, or that this replica does not handle.
+	// Forget removes an object that was deleted, or that this replica no longer handles.
 	Forget(key queue.Key)
 
 	// Failed returns the objects whose last pass has failed permanently.
 	Failed() []queue.Key
 
-	// FailedObject returns the newest version of such an object; nil for another object, and if the version may be outdated.
+	// FailedObject returns the newest version of an object in Failed. It returns nil for other objects, and if the version may be
+	// outdated.
 	FailedObject(key queue.Key) *object.Object
 
-	// ReleaseBrake continues to delete children that the brake keeps, until the next start: of the objects of a resource, or of all
-	// if its key is empty.
+	// ReleaseBrake permits deletions that the brake has stopped, until the next start of the operator. It releases the brake for the
+	// children of a resource's objects, or of all objects if the key is empty.
 	ReleaseBrake(resource string)
 
-	// Children returns the children of an object, with the results of its last pass; for the zero Ref, the children of all objects.
+	// Children returns the children of an object with the results of its last pass. With the zero Ref, it returns the children of all
+	// objects.
 	Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList
 
-	// ChildStates returns the numbers of existing children by their resource and state, with all states of each served resource.
+	// ChildStates returns the numbers of existing children by resource and state. The map has all states for each served resource.
 	ChildStates() map[string]map[string]int
 }
 
 // Pass is one call of a reconcile handler. It is the value of [handlers.Call.Extra].
 type Pass interface {
-	Fresh() bool                        // the object has changed since the last pass
-	Complete(ctx context.Context) error // prunes, after the handler has succeeded
-	End(out handlers.Outcome)
-	Abort()                           // the pass does not count
-	Kinds(recorded []string) []string // kinds to record on the object, in place of the recorded ones; called before End
+	Fresh() bool                        // reports whether the object has changed since the last pass
+	Complete(ctx context.Context) error // prunes children after the handler has succeeded
+	End(out handlers.Outcome)           // ends the pass with an outcome
+	Abort()                             // ends the pass without an outcome; the next pass has the same reasons again
+	Kinds(recorded []string) []string   // returns the kinds to record on the object; must be called before End
 
-	// Health returns the health of the children after the pass. It returns false if the pass says nothing about the object, because
-	// it ended with an error that only delays its writes.
+	// Health returns the health of the children after the pass. It returns false if err only delays the writes of the pass, because the
+	// pass then has no result.
 	Health(err error) (Health, bool)
 }
 
 // Health is the health of the children of an object.
 type Health struct {
-	Unready string // name and message of the first child that is not ready, failed ones first; empty if all are ready
-	Failed  bool   // this child does not become ready without a change
+	Unready string // name and message of the first unready child, with failed children first; empty if all children are ready
+	Failed  bool   // the child in Unready does not become ready without a change
 }
 
 // Beginning is the state of an object in a cycle that may begin a pass.
@@ -78,11 +81,11 @@ type Beginning struct {
 	Subject   *observe.Subject
 	Essence   uint64    // hash of the essence
 	Listed    bool      // the object existed before the operator
-	RetryAt   time.Time // time of the next attempt by the record on the object; zero if the last pass has not failed
-	Requested bool      // a person has asked for a pass
+	RetryAt   time.Time // time of the next attempt in the record on the object; zero without a failed pass
+	Requested bool      // a person has requested a pass
 }
 
-// NoPasses are the passes of an operator without reconcile handlers.
+// NoPasses implements [Passes] for operators without reconcile handlers.
 type NoPasses struct{}
 
 // Adjust implements [Passes].

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// reconcile calls the reconcile handler of the object if there is a reason to. The handler stands beside the change handlers: it
-// has a record of its own, and causes end without it. The children of an object that the filters exclude stay as they are.
+// reconcile calls the reconcile handler of the object if a pass is due. The handler is independent of the change handlers: it has its
+// own record, and causes end without it. If the filters exclude an object, its children stay as they are.
 func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) error {
 	h := c.served.Handlers.Reconciler()
 	if h == nil || c.deleted() || c.plan.Hold == plan.HoldFinalizer {
@@ -68,8 +68,8 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 	return nil
 }
 
-// deleteChildren deletes the children that the garbage collection of the cluster does not reach, after all handlers of the
-// deletion and all daemons have ended. The finalizer stays until none of them is left.
+// deleteChildren deletes the children that the operator must delete before their parent. It does so after all delete handlers and all
+// daemons have ended. It removes the finalizer after the last of these children was deleted.
 func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situation) error {
 	if !c.record.AwaitsChildren {
 		return nil
@@ -81,7 +81,7 @@ func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situat
 	}
 	c.record.Release(s, c.writes.Own)
 	c.logRelease()
-	return c.view.Purge(c.record.Progress, c.served.Changing, c.writes.Own) // kept until now, for the case of a restart
+	return c.view.Purge(c.record.Progress, c.served.Changing, c.writes.Own) // until now, a restart would have needed the progress
 }
 
 // endPassRequest ends a retry request if no change handler is left to call for it.

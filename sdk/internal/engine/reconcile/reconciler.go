@@ -93,10 +93,10 @@ type child struct {
 
 	verified uint64    // value of Entry when the entry last covered all applied fields; 0 if unknown
 	fight    *repeats  // reverts of changes by others; nil if there were none
-	unstable *unstable // nil if the text has changed only with the parent
-	turned   int64     // time of the last change of the state, in nanoseconds since 1970; 0 if it is older than the process
-	verify   bool      // apply the child again: another client has changed it, maybe without a record in managedFields
-	pruned   bool      // the operator has deleted it
+	unstable *unstable // nil if the operator has sent no other object since the last change of the parent
+	turned   int64     // Unix time in nanoseconds of the last change of the state; 0 if it is older than the process
+	verify   bool      // another client has changed the child, perhaps unnoticed in an applied field; the next pass applies the child
+	pruned   bool      // the operator has deleted the child, and the deletion event has not arrived
 
 	unready int64 // Unix time in nanoseconds since which [handlers.Owned.ReadyWithin] counts; 0 while the child is ready
 }
