@@ -178,7 +178,7 @@ func (k *keeper) checkIdle(probes ...*kopftest.Object) {
 			return kopf.GetOr(o, "metadata.annotations", tree{})["kopf.zalando.org/applied"] != "1:0"
 		})
 	}
-	k.settle(k.parent)
+	k.CheckIdle(k.parent)
 	before := k.written()
 	passes := len(k.passed())
 	k.tick()
