@@ -60,6 +60,7 @@ func TestPodFor_UsesDefaults(t *testing.T) {
 func TestPod_SurvivesEveryCrash(t *testing.T) {
 	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
 		c.ApplyFile("../crd.yaml")
+		c.Start()
 		example := c.ApplyFile("obj.yaml")
 		c.WaitHandled(example)
 		example.Set("spec.field", "other")

@@ -106,6 +106,7 @@ data: {GREETING: mine}
 func TestWebApp_SurvivesEveryCrash(t *testing.T) {
 	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
 		c.ApplyFile("crd.yaml")
+		c.Start()
 		app := c.ApplyFile("obj.yaml")
 		c.WaitHandled(app)
 		app.Patch("spec: {host: null, replicas: 1}") // prunes the ingress

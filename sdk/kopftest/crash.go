@@ -30,13 +30,25 @@ type CrashPlan struct {
 	// Outside records the calls of the operator to systems outside of the cluster. Optional.
 	Outside *Outside
 
+	bury     func(*run)    // gets the killed operators; nil to wait for their ends in each run
 	patience time.Duration // limit of the wait for the outcome; 0 is the timeout of the test
 }
 
-// Crashing is a run of the scenario of [EveryCrash], in a namespace of its own. Its operator runs already.
+// Crashing is a run of the scenario of [EveryCrash], in a namespace of its own.
 type Crashing struct {
 	*Cluster
 	run *crashRun
+}
+
+// Start starts the operator, and waits until it watches its resources. A scenario applies the definitions first, and must
+// start the operator once.
+func (c *Crashing) Start() {
+	c.t.Helper()
+	if c.run.current() != nil {
+		c.t.Fatal("kopftest: the operator has been started already")
+	}
+	go c.run.replace(c.run.start())
+	c.run.eachLife("waited until the operator is ready", func(*Operator) string { return "" })
 }
 
 // EveryCrash runs a scenario once, and then once for each write of the operator, and for each call to [CrashPlan].Outside:
@@ -46,6 +58,7 @@ type Crashing struct {
 //	func TestClaim_SurvivesEveryCrash(t *testing.T) {
 //		kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
 //			c.ApplyFile("crd.yaml")
+//			c.Start()
 //			claim := c.ApplyFile("obj.yaml")
 //			c.WaitHandled(claim)
 //			claim.Set("spec.size", "2Gi")
@@ -56,7 +69,8 @@ type Crashing struct {
 //	}
 //
 // Objects are compared by the fields that the operator or the test has set, without times, UIDs, the data of Secrets, and
-// names that the API server generates. Leases, peering objects and Kubernetes events are neither compared nor points.
+// names that the API server generates. Leases, peering objects and Kubernetes events are neither compared nor points, and webhook
+// configurations are not compared.
 //
 // Each point is a subtest. Points with the same method, resource and changed fields are a class. One point of each class is tried first; after the budget of
 // a minute, or of the environment variable KOPFTEST_CRASH_BUDGET, EveryCrash starts no further point. It logs which points were
@@ -68,6 +82,9 @@ func EveryCrash(t *testing.T, plan CrashPlan, scenario func(*Crashing)) {
 	t.Helper()
 	budget, random := crashBudget(t), rand.New(rand.NewPCG(Seed(t), 0)) //nolint:gosec // it has to be the same in each run
 	start := time.Now()
+	var dead []*run // they end on their own, as their requests fail, while the next runs begin
+	plan.bury = func(r *run) { dead = append(dead, r) }
+	t.Cleanup(func() { awaitAll(t, dead) })
 	undisturbed := undisturbedRun(t, plan, scenario)
 	if len(undisturbed.points) == 0 {
 		t.Fatal("kopftest: the operator has made no write and no call, so there is no point at which to kill it")
@@ -103,6 +120,20 @@ func EveryCrash(t *testing.T, plan CrashPlan, scenario func(*Crashing)) {
 	}
 }
 
+// awaitAll waits for the ends of killed operators, because no handler may run after the test.
+func awaitAll(t testing.TB, dead []*run) {
+	t.Helper()
+	limit := time.After(time.Until(deadline(t, defaultTimeout)))
+	for _, r := range dead {
+		select {
+		case <-r.ended:
+		case <-limit:
+			t.Error("kopftest: a killed operator does not end: a handler ignores its context")
+			return
+		}
+	}
+}
+
 func crashBudget(t testing.TB) time.Duration {
 	t.Helper()
 	text := os.Getenv(budgetVar)
@@ -125,7 +156,11 @@ func undisturbedRun(t *testing.T, plan CrashPlan, scenario func(*Crashing)) *cra
 	scenario(&Crashing{run.cluster, run})
 	run.settle()
 	run.outcome = run.lastingOutcome()
+	run.mu.Lock()
+	points := slices.Clone(run.points)
+	run.mu.Unlock()
 	run.end()
+	run.points = points // without the requests of an orderly stop
 	return run
 }
 

@@ -46,6 +46,9 @@ func (r *crashRun) start() *crashLife {
 	}
 	life.op = c.newOperator(r.plan.Register, configure)
 	life.op.life = life
+	if previous != nil {
+		life.op.managed = previous.op.managed // a new process of the operator manages the same webhooks
+	}
 	life.op.launch()
 	c.mu.Lock()
 	c.operators = append(c.operators, life.op) // only now, because reports read the fields that launch sets
@@ -75,7 +78,7 @@ func (r *crashRun) replace(life *crashLife) {
 			return
 		}
 		life.op.run.stop()
-		if !life.op.awaitEnd(life.op.run) {
+		if r.plan.Outside != nil && !life.op.awaitEnd(life.op.run) { // a call without the context of its handler counts for the newest life
 			return
 		}
 		life = r.start()
@@ -85,7 +88,9 @@ func (r *crashRun) replace(life *crashLife) {
 // end stops the operator.
 func (r *crashRun) end() {
 	r.finish()
-	<-r.over
+	if r.current() != nil {
+		<-r.over
+	}
 	for _, life := range r.lives {
 		run := life.op.run
 		switch {
@@ -93,7 +98,11 @@ func (r *crashRun) end() {
 		case life.dead(): // its error is intended
 			life.op.run = nil
 			run.stop()
-			life.op.awaitEnd(run)
+			if r.plan.bury != nil {
+				r.plan.bury(run)
+			} else {
+				life.op.awaitEnd(run)
+			}
 		default:
 			life.op.halt()
 		}
@@ -115,6 +124,9 @@ func (r *crashRun) eachLife(what string, wait func(*Operator) (failure string)) 
 	c.t.Helper()
 	for {
 		life := r.current()
+		if life == nil {
+			c.t.Fatalf("kopftest: %s, but the scenario has not started the operator: see Start", what)
+		}
 		failure := r.ready(life)
 		if failure == "" {
 			failure = wait(life.op)

@@ -2,7 +2,6 @@ package kopftest
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -43,7 +42,9 @@ func (r *crashRun) paths() ([]string, error) {
 }
 
 // state returns the present outcome, and whether an object is going to be deleted.
-func (r *crashRun) state(ctx context.Context) (state outcome, vanishing bool, err error) {
+func (r *crashRun) state() (state outcome, vanishing bool, err error) {
+	ctx, cancel := r.cluster.context()
+	defer cancel()
 	paths, err := r.paths()
 	if err != nil {
 		return outcome{}, false, err
@@ -152,13 +153,11 @@ const outcomeInterval = 10 * time.Millisecond
 func (r *crashRun) await(judge func(state outcome, vanishing bool) (differences string, final bool)) string {
 	c := r.cluster
 	c.t.Helper()
-	ctx, cancel := c.context()
-	defer cancel()
-	patience := time.After(cmp.Or(r.plan.patience, c.timeout))
+	patience := time.After(min(cmp.Or(r.plan.patience, c.timeout), time.Until(deadline(c.t, c.timeout))))
 	ticker := time.NewTicker(outcomeInterval)
 	defer ticker.Stop()
 	for {
-		state, vanishing, err := r.state(ctx)
+		state, vanishing, err := r.state()
 		if err != nil {
 			c.t.Fatalf("kopftest: read the objects: %v", err)
 		}
@@ -169,8 +168,6 @@ func (r *crashRun) await(judge func(state outcome, vanishing bool) (differences 
 		select {
 		case <-ticker.C:
 		case <-patience:
-			return differences
-		case <-ctx.Done():
 			return differences
 		}
 	}

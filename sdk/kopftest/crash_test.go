@@ -60,6 +60,7 @@ func (b *buckets) create(ctx context.Context, c *request) error {
 
 func widgetLife(c *Crashing) {
 	c.Apply(widgetsCRD)
+	c.Start()
 	w := c.Apply(widget)
 	c.WaitHandled(w)
 	w.Set("spec.size", 2)

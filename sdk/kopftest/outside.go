@@ -33,7 +33,7 @@ func (e effect) String() string { return fmt.Sprintf("key %q in life %d", e.key,
 func (o *Outside) Do(ctx context.Context, name, key string, carryOut func() error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.run == nil {
+	if o.run == nil || o.run.current() == nil {
 		_, err := o.once(name, key, carryOut)
 		return err
 	}
