@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,16 +19,19 @@ import (
 
 const application = "kopf-example-10"
 
+// second is the unit of all times, so that the tests can shorten it.
+var second = time.Second
+
 // Register registers the handlers. kopf dev and kopf run call it.
 func Register(r *kopf.Registry) {
 	examples := kopf.Resource("kopfexamples")
 	kopf.OnStartup(r, startupSimple)
 	kopf.OnStartup(r, startupRetried)
 	kopf.OnCleanup(r, cleanup)
-	kopf.OnCreate(r, examples, create1, kopf.RetryDelay(2*time.Second), kopf.Uses(kopf.Resource("v1", "configmaps"), "create"))
-	kopf.OnCreate(r, examples, create2, kopf.RetryDelay(time.Second))
+	kopf.OnCreate(r, examples, create1, kopf.RetryDelay(2*second), kopf.Uses(kopf.Resource("v1", "configmaps"), "get", "create"))
+	kopf.OnCreate(r, examples, create2, kopf.RetryDelay(second))
 	// A new cluster rejects pods for some seconds.
-	kopf.OnCreate(r, examples, createPod, kopf.RetryDelay(2*time.Second), kopf.Uses(kopf.Resource("v1", "pods"), "get", "create", "patch"))
+	kopf.OnCreate(r, examples, createPod, kopf.RetryDelay(2*second), kopf.Uses(kopf.Resource("v1", "pods"), "get", "create", "patch"))
 	kopf.OnUpdate(r, examples, update)
 	kopf.OnField(r, examples, "spec.lst", updateList)
 	kopf.OnDelete(r, examples, deleted, kopf.WithoutFinalizer())
@@ -42,7 +46,7 @@ func startupSimple(_ context.Context, a *kopf.Activity) error {
 // startupRetried succeeds at the fourth attempt. The operator starts only after that.
 func startupRetried(_ context.Context, a *kopf.Activity) error {
 	if a.Retry < 3 {
-		return kopf.Temporaryf(time.Second, "going to succeed in %ds", 3-a.Retry)
+		return kopf.Temporaryf(second, "going to succeed in %ds", 3-a.Retry)
 	}
 	a.Logger.Info("starting after retries")
 	return nil
@@ -53,18 +57,23 @@ func cleanup(_ context.Context, a *kopf.Activity) error {
 	return nil
 }
 
-// create1 creates a child with a client of its own, and posts events about the object and about the child.
+// create1 creates a child with a client of its own, and posts events about the object and about the child. The child has the name of the
+// object: if the operator ends before the success is recorded, the next attempt finds it, and makes no second one.
 func create1(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 	job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"step": "1"}}}
-	if err := owner.Adopt(job, c.Body, owner.Options{}); err != nil {
+	if err := owner.Adopt(job, c.Body, owner.Options{ExactName: true}); err != nil {
 		return err
 	}
 	client, err := dynamic.NewForConfig(kopf.RESTConfig(ctx))
 	if err != nil {
 		return err
 	}
-	configMaps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
-	if job, err = configMaps.Namespace(c.Namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
+	configMaps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(c.Namespace)
+	name := job.GetName()
+	if job, err = configMaps.Create(ctx, job, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
+		job, err = configMaps.Get(ctx, name, metav1.GetOptions{})
+	}
+	if err != nil {
 		return err
 	}
 	c.Recorder.Info("AnyReason", "the first job has begun")

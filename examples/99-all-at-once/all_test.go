@@ -2,6 +2,7 @@ package allatonce
 
 import (
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -67,4 +68,24 @@ func TestAllAtOnce_EveryHandlerIsCalled(t *testing.T) {
 			t.Error("the other pod is special, too")
 		}
 	}
+}
+
+func TestAllAtOnce_SurvivesEveryCrash(t *testing.T) {
+	second = time.Millisecond
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		for _, made := range c.List("configmaps") {
+			if name := made.Get("metadata.name"); name != "kopf-example-1" && name != "kube-root-ca.crt" {
+				c.T().Errorf("there is another ConfigMap: %v", name)
+			}
+		}
+		example.Set("spec.lst", []string{"a"})
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+		c.Object("pods", "kopf-example-1").WaitGone()
+	})
 }
