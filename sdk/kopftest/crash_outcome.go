@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -96,6 +97,9 @@ func (r *crashRun) knows(kind, name any, paths []string) bool {
 		slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(path, "/"+fmt.Sprint(name)) })
 }
 
+// appliedPattern matches the record of an applied child, which depends on the UID of its parent.
+var appliedPattern = regexp.MustCompile(`/applied: 1:[0-9a-f]{16}`)
+
 // normal returns the identity of an object, and the fields that the operator and the test have set, without what differs between runs.
 func (r *crashRun) normal(o map[string]any) (id, text string, err error) {
 	namespace := r.cluster.Namespace
@@ -106,6 +110,7 @@ func (r *crashRun) normal(o map[string]any) (id, text string, err error) {
 	if err != nil {
 		return "", "", err
 	}
+	text = appliedPattern.ReplaceAllString(text, "/applied: HASH")
 	metadata, _ := o["metadata"].(map[string]any)
 	name := fmt.Sprint(metadata["name"])
 	if prefix, ok := metadata["generateName"].(string); ok && strings.HasPrefix(name, prefix) {
