@@ -61,3 +61,17 @@ func TestErrors_AttemptsContinueAfterRestart(t *testing.T) {
 		}
 	}
 }
+
+func TestErrors_SurviveEveryCrash(t *testing.T) {
+	pause = time.Millisecond
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		c.WaitFailed(example)
+		example.Set("spec.field", "other")
+		c.WaitFailed(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}

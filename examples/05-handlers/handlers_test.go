@@ -48,3 +48,16 @@ func wantCalled(t *testing.T, state inspect.Object, want ...string) {
 		t.Errorf("called handlers: %v, want %v", called, want)
 	}
 }
+
+func TestHandlers_SurviveEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		example.Set("spec.field", "other")
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}

@@ -29,3 +29,20 @@ func TestPeering_SecondOperatorTakesOver(t *testing.T) {
 	first.Stop()
 	example.WaitValue("status.create", "created")
 }
+
+func TestPeering_SurvivesEveryCrash(t *testing.T) {
+	plan := kopftest.CrashPlan{
+		Register:  Register,
+		Configure: func(o *kopf.Operator) { o.Identity = "the only one" }, // otherwise, the next one waits until the record of the killed one expires
+	}
+	kopftest.EveryCrash(t, plan, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml", "peering.yaml", "objects.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		example.Set("spec.field", "other")
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}

@@ -38,3 +38,11 @@ func TestDeleter_DeletesExistingPods(t *testing.T) {
 	again.WaitLog("the pod will be deleted handler=appeared in=1ms")
 	pod.WaitGone()
 }
+
+func TestDeleter_SurvivesEveryCrash(t *testing.T) {
+	plan := kopftest.CrashPlan{Register: func(r *kopf.Registry) { register(r, &podDeleter{delay: time.Millisecond}) }}
+	kopftest.EveryCrash(t, plan, func(c *kopftest.Crashing) {
+		c.Start()
+		c.ApplyFile("obj.yaml").WaitGone()
+	})
+}

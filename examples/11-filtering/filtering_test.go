@@ -48,3 +48,16 @@ func TestFilters_FromAndToOfField(t *testing.T) {
 		}
 	}
 }
+
+func TestFilters_SurviveEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		example.Set("spec.field", "changed")
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}

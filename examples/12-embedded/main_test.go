@@ -153,3 +153,31 @@ func TestRun_ReturnsErrorOfWork(t *testing.T) {
 		t.Errorf("the work continues after its context is cancelled: %v\n%s", err, out)
 	}
 }
+
+func TestGreeter_SurvivesEveryCrash(t *testing.T) {
+	printer := &kopftest.Outside{Repeatable: []string{"print"}} // a greeting has no key
+	plan := kopftest.CrashPlan{
+		Register: register,
+		Outside:  printer,
+		Configure: func(o *kopf.Operator) {
+			kopf.SetMemo(&o.Memo, &greeter{hello: "Hello, {name}!", goodbye: "Good bye, {name}!", out: recorded{printer}})
+		},
+	}
+	kopftest.EveryCrash(t, plan, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		example.Set("spec.field", "other")
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}
+
+// recorded is an output whose lines are calls to the outside.
+type recorded struct{ printer *kopftest.Outside }
+
+func (r recorded) Write(line []byte) (int, error) {
+	return len(line), r.printer.Do(context.Background(), "print", "", func() error { return nil })
+}

@@ -59,3 +59,17 @@ func TestDaemons_FinishedDaemonIsNotRestarted(t *testing.T) {
 	operator.Restart()
 	example.WaitValue("status.message", "Accompanying is finished.")
 }
+
+func TestDaemons_SurviveEveryCrash(t *testing.T) {
+	shortenTimes(t, 0)
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		example.WaitValue("status.message", "Accompanying is finished.")
+		example.Annotate("someannotation", "other") // stops the other daemon
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}

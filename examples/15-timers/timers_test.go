@@ -53,3 +53,16 @@ func TestCount_FailedTickIsNotCounted(t *testing.T) {
 		t.Errorf("the second attempt of the third tick failed: %v", err)
 	}
 }
+
+func TestTimers_SurviveEveryCrash(t *testing.T) {
+	second = time.Millisecond
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		example.WaitFor("two ticks are counted", func(o *kopf.Object) bool { return kopf.GetOr(o, "status.count.ticks", 0) >= 2 })
+		example.Set("spec.field", "other")
+		example.Delete()
+		example.WaitGone()
+	})
+}

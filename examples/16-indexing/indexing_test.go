@@ -30,3 +30,19 @@ func TestReport_FindsPodsByLabel(t *testing.T) {
 	overview.WaitValue("status.pods", []any{})
 	overview.WaitValue("status.readyPods", []any{})
 }
+
+func TestReport_SurvivesEveryCrash(t *testing.T) {
+	plan := kopftest.CrashPlan{Register: func(r *kopf.Registry) { register(r, 5*time.Millisecond) }}
+	kopftest.EveryCrash(t, plan, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		pod, overview := c.ApplyFile("pod.yaml"), c.Apply(example)
+		overview.WaitValue("status.pods", []any{"web-1"})
+		overview.Set("spec.tier", "db")
+		overview.WaitValue("status.pods", []any{})
+		pod.Delete()
+		overview.WaitValue("status.readyPods", []any{})
+		overview.Delete()
+		overview.WaitGone()
+	})
+}

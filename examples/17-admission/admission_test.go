@@ -88,3 +88,20 @@ func TestOperator_ReviewsRealRequests(t *testing.T) {
 	}
 	object.WaitGone()
 }
+
+func TestOperator_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		c.WaitUntil("a wrong object is denied", func() bool {
+			answer := c.TryCreate(example("a", "wrong", nil), kopftest.DryRun())
+			return answer.Err != nil && strings.Contains(answer.Err.Error(), "Change the field")
+		})
+		right := example("a", "", map[string]string{"somelabel": "somevalue"})
+		c.WaitUntil("an object gets its defaults", func() bool {
+			answer := c.TryCreate(right, kopftest.DryRun())
+			return answer.Err == nil && answer.Object.Get("spec.injected") == int64(123) && answer.Object.Get("spec.field") == "value"
+		})
+		c.Create(right)
+	})
+}

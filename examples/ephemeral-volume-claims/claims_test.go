@@ -76,3 +76,22 @@ func TestOperator_DeletedVolumeClaimIsCreatedAgain(t *testing.T) {
 	volume.Delete()
 	volume.WaitFor("it is another one", func(o *kopf.Object) bool { return o.Get("metadata.uid") != first })
 }
+
+func TestClaim_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("crd.yaml", "storage.yaml")
+		c.Object("pv", "ephemeral-1").WaitValue("status.phase", "Available")
+		c.Start()
+		claim, volume := c.ApplyFile("obj.yaml"), c.Object("pvc", "my-claim")
+		volume.WaitValue("status.phase", "Bound")
+		claim.WaitValue("status.size", "1Gi")
+		claim.Patch("{metadata: {labels: {owner: me}}, spec: {size: 2Gi}}")
+		claim.WaitValue("status.size", "2Gi")
+		first := volume.WaitValue("spec.resources.requests.storage", "2Gi").Get("metadata.uid")
+		volume.Delete()
+		volume.WaitFor("it is another one", func(o *kopf.Object) bool { return o.Get("metadata.uid") != first })
+		claim.Delete()
+		claim.WaitGone()
+		volume.WaitGone()
+	})
+}
