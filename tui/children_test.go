@@ -26,6 +26,7 @@ func withChildren(now time.Time) *runner.State {
 	for _, o := range s.Snapshot.Objects {
 		switch o.Name {
 		case "web-data":
+			o.Handlers = append(o.Handlers, inspect.HandlerState{ID: "reconcile", Kind: inspect.KindReconcile, State: inspect.PhaseDone})
 			o.Pass = &inspect.Pass{Number: 3, Ended: now.Add(-12 * time.Minute), Took: ms, Outcome: inspect.PassComplete, Wakes: []inspect.Wake{{Kind: inspect.WakeStart}}, Pruned: 2}
 		case "web-cache":
 			o.Handlers = slices.Insert(o.Handlers, 3, inspect.HandlerState{ID: "reconcile", Kind: inspect.KindReconcile, State: inspect.PhaseRetrying,
@@ -164,8 +165,19 @@ func TestChildren_EnterShowsYAMLWithManagersOfDrift(t *testing.T) {
 	}
 	u.press("enter", "o").cursorOn("Deployment web-cache").seesNot("apiVersion")
 	u.press("G", "enter").sees("web-cache-copy does not exist")
+	u.publish(func(s *runner.State) { s.Attached = "unix:/s" }).press("g", "enter").sees("kopf attach does not read children").seesNot("apiVersion")
 	start(t, "children", 80, 24).press("j", "j", "o", "G", "enter").sees("no child is selected")
 	start(t, "children", 80, 24).press("o", "enter").sees("no action on enter")
 	u = start(t, "children", 80, 24).press("j", "j", "j", "j", "j", "o")
 	u.click(5, 6).cursorOn("Deployment").click(5, 6).sees("apiVersion").press("esc", "esc").seesNot("Children")
+}
+
+func TestChildren_AnotherPassOnRequest(t *testing.T) {
+	u := start(t, "children", 80, 24).press("/").write("web-data").press("enter").sees("r pass now").press("o", "r").sees("✓ another pass over the children of web-data")
+	got := u.source.intents[len(u.source.intents)-1]
+	if got.Kind != runner.IntentRetry || got.Object.Name != "web-data" || got.Handler != "" {
+		t.Errorf("the intent is %+v", got)
+	}
+	u.press("h", "G", "T").sees("✓ retrying reconcile of web-data")
+	start(t, "children", 80, 24).press("j", "j").sees("(r retry now)")
 }

@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kopf-dev/kopf/explain"
@@ -14,15 +16,29 @@ import (
 const NoObject = "no object is selected"
 
 // Retry returns the action that immediately calls the handlers of an object that wait for a retry or failed
-// permanently. The object is nil if none is selected.
+// permanently, and the reconcile handler. The object is nil if none is selected.
 func Retry(s *Screen, o *inspect.Object, gone bool) Action {
+	name, what := "retry now", "retrying "
+	if o != nil && !slices.ContainsFunc(o.Handlers, isRetriable) && slices.ContainsFunc(o.Handlers, hasPasses) {
+		name, what = "pass now", "another pass over the children of "
+	}
 	return Action{
-		Binding: Key("r", "retry now"), Name: "retry now", Column: Act, Unavailable: noRetry(s, o, "", gone),
+		Binding: Key("r", name), Name: name, Column: Act, Unavailable: noRetry(s, o, "", gone),
 		Do: func() tea.Msg {
 			ref := o.Ref
-			return Request{"retrying " + ref.Name, runner.Intent{Kind: runner.IntentRetry, Object: &ref}}
+			return Request{what + ref.Name, runner.Intent{Kind: runner.IntentRetry, Object: &ref}}
 		},
 	}
+}
+
+// isRetriable reports whether a handler waits for a retry or failed permanently.
+func isRetriable(h inspect.HandlerState) bool {
+	return h.State == inspect.PhaseRetrying || h.State == inspect.PhaseFailed
+}
+
+// hasPasses reports whether a handler can have another pass at any time.
+func hasPasses(h inspect.HandlerState) bool {
+	return h.Kind == inspect.KindReconcile && !explain.IsNotCalled(&h)
 }
 
 // RetryHandler returns the action that calls only one handler of an object now. The object is nil
@@ -85,7 +101,7 @@ func noRetry(s *Screen, o *inspect.Object, handler string, gone bool) string {
 	}
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
-		if (handler == "" || h.ID == handler) && (h.State == inspect.PhaseRetrying || h.State == inspect.PhaseFailed) {
+		if (handler == "" || h.ID == handler) && (isRetriable(*h) || hasPasses(*h)) {
 			return ""
 		}
 	}

@@ -125,6 +125,8 @@ func (p *childrenPane) cannotOpen() string {
 		return "no child is selected"
 	case c.State == "":
 		return c.Name + " does not exist"
+	case p.screen.State.Attached != "": // the operator serves only objects that it handles
+		return "kopf attach does not read children; kopf dev does"
 	}
 	return ""
 }
