@@ -95,8 +95,9 @@ func Pass[T any](t testing.TB, register func(*kopf.Registry), object any, existi
 	return p
 }
 
-// SetVersions sets the result of [kopf.Pass.Versions] for a resource in a request that [Pass] made: the resourceVersions of the objects by their
-// names. The handler must have a [kopf.RefersTo] or [kopf.Watches] of this resource. Without SetVersions, no object exists.
+// SetVersions sets the result of [kopf.Pass.Versions] for a resource in a request of [Pass]: the resourceVersions of the watched objects
+// by their names. The handler must have a [kopf.RefersTo] or [kopf.Watches] of this resource. Without SetVersions, no watched object
+// exists.
 func SetVersions[T any](t testing.TB, p *kopf.Pass[T], resource kopf.Selector, versions map[string]string) {
 	t.Helper()
 	selector, err := testhooks.SelectorOf(resource)
@@ -189,7 +190,7 @@ type PassResult struct {
 	Applied []string // applied children in order, such as "Deployment shop"; "Secret other/shop" outside of the parent's namespace
 	Pruned  []string // children that the operator would delete after this pass, in order
 
-	Conditions []metav1.Condition // conditions that the handler has set, in their order; only the last one of each type
+	Conditions []metav1.Condition // conditions that the handler has set, in order; only the last condition of each type
 
 	t       testing.TB
 	objects map[string]*kopf.Object

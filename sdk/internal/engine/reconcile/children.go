@@ -124,7 +124,7 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 	return c
 }
 
-// noteReady logs that a child has become ready. A child that was ready when it was created has no line. The lock must be held.
+// noteReady logs that a child has become ready. It logs nothing about a child that was ready at its creation. The lock must be held.
 func (f *family) noteReady(before, now *child) {
 	p := f.parents[now.Owner()]
 	if before.State == children.Ready || now.State != children.Ready || p == nil || p.object == nil {

@@ -108,7 +108,7 @@ func (p *Pass) countFight(d *desired, field children.Drift) {
 	}
 }
 
-// fightDelay returns an error while a child must not be applied, because others undo each apply.
+// fightDelay returns a waiting error while a child must not be applied, because others undo each apply; otherwise nil.
 func (p *Pass) fightDelay(d *desired, c *child) error {
 	wait := c.fight.wait(p.family.reconciler.deps.Now())
 	if wait == 0 {
@@ -267,7 +267,7 @@ func (p *Pass) braked(d *desired) bool {
 	return true
 }
 
-// unbrake ends the effect of the brake on a parent. The lock must be held.
+// unbrake exempts a parent from the brake. The lock must be held.
 func (f *family) unbrake(p *parent) {
 	p.braking = false
 	for resource, held := range f.brake.held {
@@ -278,7 +278,7 @@ func (f *family) unbrake(p *parent) {
 	}
 }
 
-// dropBrake ends the alarm about a resource that the cluster does not serve any longer. The lock must be held.
+// dropBrake ends the brake's alarm about a resource that the cluster no longer serves. The lock must be held.
 func (f *family) dropBrake(resource string) {
 	if len(f.brake.held[resource]) > 0 {
 		delete(f.brake.held, resource)
@@ -298,7 +298,7 @@ func (r *Reconciler) ReleaseBrake(resource string) {
 	}
 }
 
-// releaseBrake permits all deletions, and makes the passes due that the brake has cut short. Their writes are paced.
+// releaseBrake permits all deletions, and repeats the passes that the brake has stopped. Their writes are paced.
 func (f *family) releaseBrake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -311,7 +311,7 @@ func (f *family) releaseBrake() {
 	}
 }
 
-// uncount takes back that a prune was counted, because the pace delays it.
+// uncount removes the last counted deletion from the brake, because the pace delayed the deletion, or the request failed.
 func (p *Pass) uncount(d *desired) {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()

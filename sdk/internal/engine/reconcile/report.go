@@ -140,8 +140,8 @@ type alarm struct {
 	over  bool
 }
 
-// raise publishes an alarm about a child, or that the alarm lasts. The alarm ends when the next write is overdue, since the cause has
-// ended then. The lock must be held.
+// raise publishes an alarm about a child, or updates a published one. The alarm ends if the next write does not come in time, because
+// its cause has then ended. The lock must be held.
 func (f *family) raise(c *child, r *repeats, a inspect.Alarm) {
 	p := f.parents[c.Owner()]
 	if r.delay == 0 || p == nil || p.object == nil {
@@ -164,7 +164,7 @@ func (f *family) raise(c *child, r *repeats, a inspect.Alarm) {
 	f.emitAlarm(a, false)
 }
 
-// end ends an alarm about a child; nil is no alarm. The lock must be held.
+// end ends an alarm about a child. It does nothing for nil. The lock must be held.
 func (f *family) end(a *alarm) {
 	if a != nil && !a.over {
 		a.timer.Stop()
@@ -173,7 +173,7 @@ func (f *family) end(a *alarm) {
 	}
 }
 
-// endUnstable forgets the texts of a child. The lock must be held.
+// endUnstable forgets the earlier desired objects of a child, and ends the alarm about them. The lock must be held.
 func (f *family) endUnstable(c *child) {
 	if c.unstable != nil {
 		f.end(c.unstable.repeats.alarm)
@@ -181,7 +181,7 @@ func (f *family) endUnstable(c *child) {
 	}
 }
 
-// endAlarms ends the alarms about a child that does not exist any longer, or whose parent was forgotten. The lock must be held.
+// endAlarms ends the alarms about a child that no longer exists, or whose parent was forgotten. The lock must be held.
 func (f *family) endAlarms(c *child) {
 	if c.fight != nil {
 		f.end(c.fight.alarm)
@@ -189,12 +189,13 @@ func (f *family) endAlarms(c *child) {
 	f.endUnstable(c)
 }
 
-// emitAlarm publishes a change of an alarm, which has a line in the log already. The lock must be held.
+// emitAlarm publishes a change of an alarm that the operator has already logged. The lock must be held.
 func (f *family) emitAlarm(a inspect.Alarm, over bool) {
 	observe.Emit(f.reconciler.deps.Sink, observe.AlarmChanged{Alarm: a, Over: over, Again: true, Logger: f.reconciler.deps.Logger})
 }
 
-// emitBrake publishes the alarm about the kept children of a resource. The alarm is over if no parent has any. The lock must be held.
+// emitBrake publishes the alarm about children of a resource that the brake keeps. The alarm is over if no parent has such children. The
+// lock must be held.
 func (f *family) emitBrake(resource string) {
 	held := len(f.brake.held[resource])
 	f.emitAlarm(inspect.Alarm{
