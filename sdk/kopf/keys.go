@@ -39,7 +39,7 @@ func (s stepper) key(part string) StepKey {
 	handler, turn := "", string(s.reason)
 	if s.call != nil {
 		handler = s.call.Handler.ID
-		if keyed, ok := s.call.Extra.(handlers.Keyed); ok {
+		if keyed := s.keyed(); keyed != nil {
 			turn = keyed.Turn(s.call.Started)
 		}
 	}

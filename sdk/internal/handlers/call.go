@@ -46,4 +46,8 @@ type Keyed interface {
 	// Turn returns the part of idempotency keys that differs between the handlings of an object. Started is the start of the call's
 	// handler: see [Call]. Several goroutines may call it while the handler runs.
 	Turn(started time.Time) string
+
+	// Step calls a function, records the returned JSON on the object, and returns it. It returns a recorded result without a call. Only
+	// one step of a handler runs at a time.
+	Step(ctx context.Context, started time.Time, name string, do func(context.Context) ([]byte, error)) ([]byte, error)
 }

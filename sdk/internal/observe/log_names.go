@@ -34,6 +34,7 @@ const (
 	LogStateShared      LogName = "state.shared"
 	LogFailureForgotten LogName = "failure.forgotten"
 	LogFailureRetried   LogName = "failure.retried"
+	LogStepOutdated     LogName = "step.outdated"
 	LogStartOverFailed  LogName = "startover.failed"
 
 	LogProcessingFinished    LogName = "processing.finished"

@@ -107,6 +107,15 @@ func (s Progress) WithHandlers(ids []string, now time.Time) Progress {
 	return s
 }
 
+// WithSubref adds a sub-handler to the record of its top-level handler: [Progress.Purge] then removes both records.
+func (s Progress) WithSubref(id, sub string) Progress {
+	s = s.clone()
+	if i := s.index(id); i >= 0 {
+		s.handlers[i].Record.Subrefs = union(s.handlers[i].Record.Subrefs, []string{sub})
+	}
+	return s
+}
+
 // WithOutcomes adds the outcomes of called handlers. It returns an [UnknownHandlerError] if a handler is not in the progress.
 func (s Progress) WithOutcomes(outcomes map[string]handlers.Outcome, now time.Time) (Progress, error) {
 	s = s.clone()

@@ -1,8 +1,11 @@
 package state
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sort"
 	"strings"
 	"time"
@@ -11,12 +14,48 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// HandlerSteps is the record of the handlings of an object in which one handler has used idempotency keys. It stays on the
-// object between the handlings, because it counts them.
+// HandlerSteps is the record of the handlings of an object in which one handler has used idempotency keys, and of the steps in the
+// unfinished one. It stays on the object between the handlings, because it counts them.
 type HandlerSteps struct {
-	Handler string    // id of the handler
-	Run     time.Time // start of the handler's progress record in the unfinished handling; zero after its end
-	Epoch   int       // number of ended handlings
+	Handler string          // id of the handler
+	Run     time.Time       // start of the handler's progress record in the unfinished handling; zero after its end
+	Epoch   int             // number of ended handlings
+	Steps   map[string]Step // results of the steps by their names; nil if there are none
+
+	Outdated bool // a step in this cycle has the result for another state of the object; not stored
+}
+
+// Step is the record of a step that has succeeded.
+type Step struct {
+	At      string          `json:"at"`
+	Essence string          `json:"essence"` // hash of the essence of the object, see [EssenceHash]
+	Result  json.RawMessage `json:"result"`
+}
+
+// The limits of steps.
+const (
+	MaxStepResult = 4 * 1024  // bytes of a result
+	MaxSteps      = 32        // steps of a handling
+	MaxStepsSize  = 32 * 1024 // bytes of all records of an object
+)
+
+// EssenceHash returns a hash of an essence that is the same in each process.
+func EssenceHash(essence map[string]any) (string, error) {
+	text, err := object.AppendJSON(nil, essence, nil)
+	if err != nil {
+		return "", fmt.Errorf("hash the essence: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// WithStep returns the record with one more step.
+func (s HandlerSteps) WithStep(name string, step Step) HandlerSteps {
+	steps := make(map[string]Step, len(s.Steps)+1)
+	maps.Copy(steps, s.Steps)
+	steps[name] = step
+	s.Steps = steps
+	return s
 }
 
 // Ended returns the record after the end of the handling.
@@ -42,6 +81,8 @@ type stepsText struct {
 	Handler string `json:"handler"` // first key, so that the value differs from progress records
 	Run     string `json:"run,omitempty"`
 	Epoch   int    `json:"epoch"`
+
+	Steps map[string]Step `json:"steps,omitempty"`
 }
 
 // StepStorage keeps the steps of handlers in annotations, one for each handler. Kopf for Python keeps the annotations, and
@@ -85,7 +126,7 @@ func decodeSteps(stored any) (HandlerSteps, bool) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil || t.Handler == "" || t.Epoch < 0 {
 		return HandlerSteps{}, false
 	}
-	steps := HandlerSteps{Handler: t.Handler, Epoch: t.Epoch}
+	steps := HandlerSteps{Handler: t.Handler, Epoch: t.Epoch, Steps: t.Steps}
 	if t.Run == "" {
 		return steps, true
 	}
@@ -106,7 +147,7 @@ func (s StepStorage) Store(obj map[string]any, steps HandlerSteps, p *patch.Patc
 		}
 		return nil
 	}
-	t := stepsText{Handler: steps.Handler, Epoch: steps.Epoch}
+	t := stepsText{Handler: steps.Handler, Epoch: steps.Epoch, Steps: steps.Steps}
 	if !steps.Run.IsZero() {
 		t.Run = object.FormatTime(steps.Run)
 	}
@@ -126,6 +167,16 @@ func (s StepStorage) Clear(essence map[string]any) map[string]any {
 		return essence
 	}
 	return withoutAnnotations(essence, s.owns)
+}
+
+// Size returns the size of all records on an object, in bytes.
+func (s StepStorage) Size(obj map[string]any) (size int) {
+	for key, value := range object.Annotations(obj) {
+		if text, _ := value.(string); s.owns(key) {
+			size += len(text)
+		}
+	}
+	return size
 }
 
 func (s StepStorage) owns(key string) bool {

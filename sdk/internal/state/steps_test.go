@@ -70,7 +70,7 @@ func TestSteps_UnreadableRecordsAreIgnored(t *testing.T) {
 	steps := StepStorage{Prefix: "kopf.zalando.org"}
 	for _, text := range []string{`{`, `{}`, `{"handler":"other","epoch":1}`, `{"handler":"fn","epoch":-1}`, `{"handler":"fn","run":"soon","epoch":1}`, `{"handler":"fn","epoch":"1"}`} {
 		obj := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/handler-steps.fn": text}}}
-		if got := steps.Read(obj, "fn"); got != (HandlerSteps{Handler: "fn"}) {
+		if got := steps.Read(obj, "fn"); !got.Run.IsZero() || got.Epoch != 0 {
 			t.Errorf("%s: %+v", text, got)
 		}
 		if got := steps.ReadAll(obj, []string{"fn", "other"}); len(got) != 0 {

@@ -85,6 +85,9 @@ func (c *cycle) recordCalls(s *plan.Situation) (err error) {
 	life.States.Stored = c.view.Renewed
 	c.noteFailed(r.Failures)
 	c.writes.Finished = r.Finished
+	if r.Finished {
+		c.memory.Steps = nil
+	}
 	for _, f := range r.Forgotten {
 		c.subject.Logger.Info("Handler '"+f.Handler+"' no longer applies to this object; forgetting its failure", observe.EventKey, observe.LogFailureForgotten)
 	}

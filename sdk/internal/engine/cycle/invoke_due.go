@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -92,6 +93,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	a.Call.Sub, a.Call.ExecuteSubs, a.Then = subs.registry, subs.execute, subs.executeRemaining
 	a.Call.Extra = subs
 	out, counts := c.invoker.Try(ctx, a)
+	subs.close()
 	if !counts {
 		return handlers.Outcome{}, core.ErrStopping
 	}
@@ -122,8 +124,11 @@ type subhandlers struct {
 	cycle    *cycle
 	parent   *handlers.Handler
 	registry *handlers.Subregistry
-	executed bool
 	refs     []string // ids of the sub-handlers at all depths
+	executed bool
+
+	busy, closed bool       // a step or the sub-handlers run; the call has ended
+	mu           sync.Mutex // guards busy and closed, and is held while a step is recorded
 }
 
 func (c *cycle) newSubhandlers(parent *handlers.Handler) *subhandlers {
@@ -145,6 +150,10 @@ func (s *subhandlers) executeRemaining(ctx context.Context) error {
 
 // execute attempts the due sub-handlers. It returns an error if some are not done yet.
 func (s *subhandlers) execute(ctx context.Context) error {
+	if err := s.enter(); err != nil {
+		return fmt.Errorf("sub-handlers of %s: %w", s.parent.ID, err)
+	}
+	defer s.leave()
 	s.executed = true
 	c, set := s.cycle, s.registry.Set()
 	ids := core.IDsOf(set.Handlers(handlers.Changing))

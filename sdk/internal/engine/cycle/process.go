@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -124,6 +125,22 @@ func (p *Processor) leave(ctx context.Context, served *core.ServedResource, m *m
 			observe.EventKey, observe.LogPatchFailed)
 	}
 	c.endCycle(ctx, nil, err)
+}
+
+// leftSelection reports whether an object still exists after an event of its deletion, because its labels do not match
+// the selector. The event does not show the reason, because it has the last version that did match. The function reads
+// the newest version, unless no handler needs the answer.
+func leftSelection(ctx context.Context, d *core.Deps, res *core.ServedResource, last *object.Object) bool {
+	if d.Settings.Selection.Labels == "" || !res.Narrowed() || !res.LearnsOfDeletions() {
+		return false
+	}
+	newest, err := d.NewestVersion(ctx, res.Resource, last.Namespace, last.Name, last.UID)
+	if err != nil {
+		d.ObjectLogger(res.Resource, last).Warn("Cannot find out whether the object was deleted or no longer matches the label selector; assuming the latter",
+			observe.EventKey, observe.LogSelectionUnknown, "error", err)
+		return true
+	}
+	return newest != nil
 }
 
 func (p *Processor) newCycle(served *core.ServedResource, m *memory.Memory, batch *queue.Batch) *cycle {

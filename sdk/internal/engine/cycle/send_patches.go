@@ -120,7 +120,7 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
-	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, c.object, p, guarded, c.subject.Logger, c.subject)
+	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, cmp.Or(c.view.Newest, c.object), p, guarded, c.subject.Logger, c.subject)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		// Recorded even after an error, because earlier requests of the patch succeeded.

@@ -229,9 +229,6 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	progress = progress.WithPurpose(string(p.Cause.Reason)).WithHandlers(ids, s.Now)
 	if p.Superseded = progress.Extras(); len(p.Superseded) > 0 {
 		progress = progress.WithPurpose(string(p.Cause.Reason), ids...)
-		if err := v.endSuperseded(s.Served, own); err != nil {
-			return err
-		}
 	}
 	p.Progress = progress
 	if len(progress.Extras()) == 0 {

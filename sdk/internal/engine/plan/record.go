@@ -51,8 +51,10 @@ type recorder struct {
 // Purge removes the records of a finished cause.
 func (w *recorder) purge(progress state.Progress) error {
 	w.record.Unfinished = false
-	if err := w.endSteps(); err != nil {
-		return err
+	if steps := stepsInUse.Load(); steps != nil {
+		if err := steps.end(w); err != nil {
+			return err
+		}
 	}
 	return w.view.Purge(progress, w.situation.Served.Changing, w.own)
 }

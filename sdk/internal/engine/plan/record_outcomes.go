@@ -47,8 +47,10 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	w.rememberHandled(out.Final, done)
 	if !done {
 		r.Unfinished, r.Delays = true, r.Progress.Delays(now)
-		if err := w.storeSteps(); err != nil {
-			return err
+		if steps := stepsInUse.Load(); steps != nil {
+			if err := steps.store(w); err != nil {
+				return err
+			}
 		}
 		return w.markRecalled()
 	}

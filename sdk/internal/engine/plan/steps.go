@@ -3,10 +3,11 @@ package plan
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -23,18 +24,27 @@ type usedSteps struct {
 	all map[string]state.HandlerSteps
 }
 
-func (v *View) stepStorage() state.StepStorage { return state.StepStorage{Prefix: v.failures.Prefix} }
+// stepRecorders record the steps of handlers. They are functions in a variable so that operators whose handlers have no keys do not
+// link the functions. Before the first key of a process, no end is recorded, but the next use of the record finds it.
+type stepRecorders struct{ store, end func(*recorder) error }
+
+var stepsInUse atomic.Pointer[stepRecorders]
+
+// StepStorage returns the storage of the steps.
+func (v *View) StepStorage() state.StepStorage { return state.StepStorage{Prefix: v.failures.Prefix} }
 
 // UseSteps returns the record of a handler for its handling, which began at a time, and remembers that the handler has used it.
 // Several goroutines of a handler may call it.
 func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerSteps {
+	stepsInUse.Store(&stepRecorders{store: (*recorder).storeSteps, end: (*recorder).endSteps})
 	v.steps.mu.Lock()
 	defer v.steps.mu.Unlock()
 	if used, ok := v.steps.all[id]; ok {
 		return used
 	}
-	steps := v.stepStorage().Read(v.Stored, id)
-	if run := steps.Run; !run.IsZero() && !run.Equal(started) && !p.Recall.repeats(id, run) {
+	steps := v.StepStorage().Read(v.Stored, id)
+	ended := len(p.Superseded) > 0 || !steps.Run.Equal(started) && !p.Recall.repeats(id, steps.Run)
+	if !steps.Run.IsZero() && ended {
 		steps = steps.Ended()
 	}
 	steps.Run = started
@@ -48,6 +58,54 @@ func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerStep
 // repeats reports whether a handler failed in the handling that began at a time, and is called again for the same change.
 func (r *recall) repeats(id string, run time.Time) bool {
 	return r != nil && slices.ContainsFunc(r.failures, func(f state.Failure) bool { return f.Handler == id && f.Started.Equal(run) })
+}
+
+// of returns the record of a handler; false if it has not used it in the cycle.
+func (u *usedSteps) of(id string) (state.HandlerSteps, bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	steps, ok := u.all[id]
+	return steps, ok
+}
+
+// NoteSteps replaces the record of a handler that was returned by [Plan.UseSteps].
+func (v *View) NoteSteps(steps state.HandlerSteps) {
+	v.steps.mu.Lock()
+	defer v.steps.mu.Unlock()
+	v.steps.all[steps.Handler] = steps
+}
+
+// StepPatch returns the patch that records a step: the steps of the handler, and the progress of the cause, without which the steps do
+// not count. The record of a sub-handler is stored as well.
+func (p *Plan) StepPatch(v *View, steps state.HandlerSteps, own *patch.Patch) (*patch.Patch, error) {
+	record, progress := patch.NewPatch(), p.Progress
+	record.Append(own) // otherwise, records of a superseded cause would end the handling after a crash
+	record.DropFns()
+	if _, top := progress.Handler(steps.Handler); !top {
+		for _, h := range p.Selected {
+			if strings.HasPrefix(steps.Handler, h.ID+"/") {
+				progress = progress.WithSubref(h.ID, steps.Handler)
+			}
+		}
+		sub, err := v.ProgressOf([]string{steps.Handler}, steps.Run)
+		if err != nil {
+			return nil, err
+		}
+		sub = sub.WithPurpose(string(p.Cause.Reason)).WithHandlers([]string{steps.Handler}, steps.Run)
+		if err := v.StoreProgress(sub, record); err != nil {
+			return nil, err
+		}
+	}
+	if err := v.StoreProgress(progress, record); err != nil {
+		return nil, err
+	}
+	return record, v.StepStorage().Store(v.Stored, steps, record)
+}
+
+// Recorded adds a record to the view that was written during the cycle, and the version that has it.
+func (v *View) Recorded(record *patch.Patch, answer *object.Object) {
+	merge := record.Tree()
+	v.Tree, v.Stored, v.Newest = patch.Merged(v.Tree, merge), patch.Merged(v.Stored, merge), answer
 }
 
 // used returns the records of the cycle's handlers, sorted by their ids.
@@ -64,7 +122,7 @@ func (u *usedSteps) used() []state.HandlerSteps {
 // storeSteps records the steps of a handling that continues.
 func (w *recorder) storeSteps() error {
 	for _, steps := range w.view.steps.used() {
-		if err := w.view.stepStorage().Store(w.view.Stored, steps, w.own); err != nil {
+		if err := w.view.StepStorage().Store(w.view.Stored, steps, w.own); err != nil {
 			return err
 		}
 	}
@@ -75,7 +133,7 @@ func (w *recorder) storeSteps() error {
 // same keys.
 func (w *recorder) endSteps() error {
 	ended := w.view.steps.used()
-	for _, steps := range w.view.stepStorage().ReadAll(w.view.Stored, w.situation.Served.Changing) {
+	for _, steps := range w.view.StepStorage().ReadAll(w.view.Stored, w.situation.Served.Changing) {
 		known := func(other state.HandlerSteps) bool { return other.Handler == steps.Handler }
 		if !steps.Run.IsZero() && !slices.ContainsFunc(ended, known) {
 			ended = append(ended, steps)
@@ -84,29 +142,24 @@ func (w *recorder) endSteps() error {
 	for _, steps := range ended {
 		failed := func(f state.Failure) bool { return f.Handler == steps.Handler && f.Started.Equal(steps.Run) }
 		if !slices.ContainsFunc(w.record.Failures, failed) {
-			steps = steps.Ended()
+			steps = w.ended(steps)
 		}
-		if err := w.view.stepStorage().Store(w.view.Stored, steps, w.own); err != nil {
+		if err := w.view.StepStorage().Store(w.view.Stored, steps, w.own); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// endSuperseded records the end of handlings that the cause supersedes, before its handlers are called.
-func (v *View) endSuperseded(served *core.ServedResource, own *patch.Patch) error {
-	for _, steps := range v.stepStorage().ReadAll(v.Stored, served.Changing) {
-		if steps.Run.IsZero() {
-			continue
-		}
-		ended := patch.NewPatch()
-		if err := v.stepStorage().Store(v.Stored, steps.Ended(), ended); err != nil {
-			return err
-		}
-		v.Stored = patch.Merged(v.Stored, ended.Tree())
-		own.Append(ended)
+// ended returns the record of steps after the end of the handling. A creation and a deletion happen once, so they do not count.
+func (w *recorder) ended(steps state.HandlerSteps) state.HandlerSteps {
+	ended := steps.Ended()
+	progress, _ := w.record.Progress.Handler(steps.Handler)
+	_, used := w.view.steps.of(steps.Handler)
+	if reason := w.plan.Cause.Reason; (reason == handlers.ReasonCreate || reason == handlers.ReasonDelete) && (used || progress.Record.Started.Equal(steps.Run)) {
+		ended.Epoch = steps.Epoch
 	}
-	return nil
+	return ended
 }
 
 // Turn returns the part of idempotency keys that differs between the handlings of an object. A handler is called for one creation and

@@ -28,7 +28,9 @@ func (w *recorder) rememberHandled(final []string, allDone bool) {
 	}
 	hash := memory.HashEssence(w.plan.Cause.New)
 	for _, id := range final {
-		states.Hashes[id] = hash
+		if steps, _ := w.view.steps.of(id); !steps.Outdated {
+			states.Hashes[id] = hash
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 type View struct {
 	Tree    map[string]any // the version as it was received
 	Stored  map[string]any // the version with the unwritten records, and without the broken ones
+	Newest  *object.Object // version that the record of a step made during the cycle; nil if there is none
 	broken  []*state.BrokenMark
 	Handled map[string]any // last-handled state without records; nil before it is read, and if there is none
 	Renewed bool           // a patch has a new last-handled state
@@ -53,7 +54,7 @@ func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object
 
 // essence returns the essence of a version, without the operator's records and the ignored metadata.
 func (v *View) essence(tree map[string]any) map[string]any {
-	return v.ownless(v.stepStorage().Clear(v.Kinds().Clear(v.failures.Clear(v.diffbase.Essence(tree, v.extra)))))
+	return v.ownless(v.StepStorage().Clear(v.Kinds().Clear(v.failures.Clear(v.diffbase.Essence(tree, v.extra)))))
 }
 
 func (v *View) ownless(essence map[string]any) map[string]any {

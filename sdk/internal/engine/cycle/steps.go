@@ -1,0 +1,250 @@
+package cycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+)
+
+// A step has an effect outside of the cluster, so all reasons to refuse its record are found before the effect, except for the
+// result itself. The record is written while the handler waits for it, by the only goroutine that writes for the object then.
+
+var (
+	errStepRuns  = errors.New("another step or the sub-handlers of the same handler are running: steps run one after the other, and do not nest")
+	errStepEnded = errors.New("the handler has returned before the end of its step")
+)
+
+// stepRoom is the size of annotations that an object must have room for before a step is called, in bytes.
+const stepRoom = 2 * state.MaxStepResult
+
+// recordAgain is the time until a handler is called again whose step could not be recorded.
+const recordAgain = time.Second
+
+// enter begins a step or the execution of the sub-handlers.
+func (s *subhandlers) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return handlers.AsPermanent(errStepEnded)
+	case s.busy:
+		return handlers.AsPermanent(errStepRuns)
+	}
+	s.busy = true
+	return nil
+}
+
+func (s *subhandlers) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = false
+}
+
+// close ends the call. It waits until the record of a step is written.
+func (s *subhandlers) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// Step implements [handlers.Keyed].
+func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, do func(context.Context) ([]byte, error)) (result []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("step %q: %w", name, err)
+		}
+	}()
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	c := s.cycle
+	ctx = fence.Carry(ctx, c.plan.Cause.Context)
+	steps := c.plan.UseSteps(c.view, s.parent.ID, started)
+	if step, ok := steps.Steps[name]; ok {
+		return step.Result, c.noteOutdated(steps, name, step)
+	}
+	id := memory.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
+	step, called := c.memory.Steps[id]
+	if !called {
+		if err := c.checkStepRoom(steps); err != nil {
+			return nil, err
+		}
+		if fence.MayBegin(ctx) != nil {
+			return nil, core.ErrStopping
+		}
+		if step.Result, err = do(ctx); err != nil {
+			return nil, err
+		}
+		if err := c.checkStepResult(step.Result); err != nil {
+			return nil, err
+		}
+		step.At = object.FormatTime(c.deps.Now())
+		if step.Essence, err = state.EssenceHash(c.plan.Cause.New); err != nil {
+			return nil, err
+		}
+	}
+	return step.Result, s.record(ctx, id, steps.WithStep(name, step), step)
+}
+
+// record writes a step to the object. If the API server does not accept it, the memory of the object keeps the result, so that this
+// process does not repeat the effect.
+func (s *subhandlers) record(ctx context.Context, id memory.StepID, steps state.HandlerSteps, step state.Step) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errStepEnded
+	}
+	c := s.cycle
+	p, err := c.plan.StepPatch(c.view, steps, c.writes.Own)
+	if err != nil {
+		return err
+	}
+	if err := c.sendStep(ctx, p); err != nil {
+		if c.memory.Steps == nil {
+			c.memory.Steps = make(map[memory.StepID]state.Step, 1)
+		}
+		c.memory.Steps[id] = step
+		if core.IsFenced(err) {
+			return err
+		}
+		return handlers.AsTemporary(fmt.Errorf("record the result: %w", err), recordAgain)
+	}
+	delete(c.memory.Steps, id)
+	c.view.NoteSteps(steps)
+	// From now on, the state of the object counts as seen: if the object changes before the end, an update from this state follows.
+	states := c.memory.Handled
+	if states == nil {
+		states = &memory.HandledStates{First: c.object.Detached(), Hashes: map[string]uint64{}}
+		c.memory.Handled = states
+	}
+	if _, seen := states.Hashes[id.Handler]; !seen {
+		states.Hashes[id.Handler] = memory.HashEssence(c.plan.Cause.New)
+	}
+	return nil
+}
+
+// sendStep sends the record of a step, also if the context of the handler has ended: the effect has happened.
+func (c *cycle) sendStep(ctx context.Context, p *patch.Patch) error {
+	ctx, cancel := withGrace(ctx, patchTimeout)
+	defer cancel()
+	base := c.object
+	if c.view.Newest != nil {
+		base = c.view.Newest
+	}
+	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, base, p, true, c.subject.Logger, c.subject)
+	if answer, _ := result.Object.(*object.Object); answer != nil {
+		c.memory.Ledger.Wrote(answer, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+		if err == nil {
+			c.view.Recorded(p, answer)
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case result.Gone:
+		return errors.New("the object was deleted")
+	}
+	return nil
+}
+
+// noteOutdated notes that a handler continues with the result for an earlier state of the object.
+func (c *cycle) noteOutdated(steps state.HandlerSteps, name string, step state.Step) error {
+	hash, err := state.EssenceHash(c.plan.Cause.New)
+	if err != nil || hash == step.Essence || steps.Outdated {
+		return err
+	}
+	steps.Outdated = true
+	c.view.NoteSteps(steps)
+	c.subject.Logger.Info(fmt.Sprintf("Step %q of handler '%s' was called for an earlier state of the object; continuing with its result", name, steps.Handler),
+		observe.EventKey, observe.LogStepOutdated)
+	return nil
+}
+
+// checkStepRoom returns an error if the object has no room for the record of one more step.
+func (c *cycle) checkStepRoom(steps state.HandlerSteps) error {
+	switch {
+	case len(steps.Steps) >= state.MaxSteps:
+		return handlers.AsPermanent(fmt.Errorf("a handling has at most %d steps; an object is no journal", state.MaxSteps))
+	case c.view.StepStorage().Size(c.view.Stored)+state.MaxStepResult > state.MaxStepsSize:
+		return handlers.AsPermanent(fmt.Errorf("the steps of an object have at most %d bytes; return ids instead of whole results", state.MaxStepsSize))
+	case patch.AnnotationsSize(c.view.Stored, nil)+stepRoom > patch.MaxAnnotationsSize:
+		return handlers.AsTemporary(fmt.Errorf("the annotations of the object leave no room for the record; shorten %s", biggestAnnotation(c.view.Stored)), 0)
+	}
+	return nil
+}
+
+func biggestAnnotation(obj map[string]any) (name string) {
+	biggest := -1
+	for key, value := range object.Annotations(obj) {
+		text, _ := value.(string)
+		if len(text) > biggest || len(text) == biggest && key < name {
+			biggest, name = len(text), key
+		}
+	}
+	return name
+}
+
+// checkStepResult returns a permanent error if a result must not be on the object.
+func (c *cycle) checkStepResult(result []byte) error {
+	if len(result) > state.MaxStepResult {
+		return handlers.AsPermanent(fmt.Errorf("the result has %d bytes, and a record at most %d; return an id", len(result), state.MaxStepResult))
+	}
+	var value any
+	if err := json.Unmarshal(result, &value); err != nil {
+		return handlers.AsPermanent(err)
+	}
+	secret := secretMember(value)
+	if secret == "" && c.subject.Secrets.Text(string(result)) != string(result) {
+		secret = "a value of the object"
+	}
+	if secret != "" {
+		return handlers.AsPermanent(fmt.Errorf("the result seems to contain a secret, %s: store it in a Secret, and return the name", secret))
+	}
+	return nil
+}
+
+// secretMember returns the name of a member that seems to be a secret; empty if there is none.
+func secretMember(value any) string {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			if name := secretMember(item); name != "" {
+				return name
+			}
+		}
+	case map[string]any:
+		for _, name := range object.SortedKeys(value) {
+			if _, isText := value[name].(string); isText && seemsSecret(name) {
+				return name
+			}
+			if name := secretMember(value[name]); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func seemsSecret(name string) bool {
+	name = strings.ToLower(name)
+	for _, end := range []string{"password", "token", "secret", "key"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
+}
