@@ -39,3 +39,16 @@ func TestCreate_SubHandlersOfTestRequest(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestCreate_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		example.Set("spec.items", []string{"item3"})
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}

@@ -81,3 +81,17 @@ func TestOperator_HandlesExampleCreatedDuringDowntime(t *testing.T) {
 	operator.WaitHandled(example)
 	example.WaitValue("status.phase", "Ready")
 }
+
+// An operator that is killed at any of its writes must be continued by the next one.
+func TestOperator_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("../crd.yaml")
+		c.Start()
+		example := c.ApplyFile("obj.yaml")
+		c.WaitHandled(example)
+		example.Patch("{metadata: {labels: {counted: 'yes', reminded: 'yes'}}, spec: {items: [one]}}")
+		c.WaitHandled(example)
+		example.Delete()
+		example.WaitGone()
+	})
+}
