@@ -10,16 +10,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// childrenVariable makes the operator keep four children of each object, and have no other handlers. With "ingress", it keeps one child, and
-// conditions.
+// childrenVariable makes the operator keep four children of each object, and have no other handlers.
 const childrenVariable = "KOPF_BENCH_CHILDREN"
 
 func registerChildren(r *kopf.Registry, examples kopf.Selector) {
-	if os.Getenv(childrenVariable) == "ingress" {
-		kopf.Conditions(r, examples)
-		kopf.OnReconcile(r, examples, keepIngress, kopf.Own{Resource: kopf.Resource("networking.k8s.io/v1", "ingresses")})
-		return
-	}
 	kopf.OnReconcile(r, examples, keepChildren,
 		kopf.Own{Resource: kopf.Resource("v1", "configmaps")},
 		kopf.Own{Resource: kopf.Resource("v1", "secrets")},
@@ -56,14 +50,4 @@ func keepChildren(ctx context.Context, p *kopf.Pass[example]) error {
 	}
 	printCall(p.Name)
 	return nil
-}
-
-// keepIngress keeps a child that is ready when its status says so.
-func keepIngress(ctx context.Context, p *kopf.Pass[example]) error {
-	err := p.Apply(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
-		"spec": map[string]any{"defaultBackend": map[string]any{"service": map[string]any{"name": p.Name, "port": map[string]any{"number": int64(80)}}}},
-	}})
-	printCall(p.Name)
-	return err
 }
