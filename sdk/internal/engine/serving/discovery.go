@@ -214,7 +214,7 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 
 // warnOfUnserved warns of selectors that match no resources, once for each reason.
 func (d *Discovery) warnOfUnserved(resolution *resources.Resolution) {
-	for _, warning := range resolution.Warnings() {
+	for _, warning := range append(resolution.Warnings(), d.deps.Registry.IdleConditions(d.known)...) {
 		if !d.warned[warning] {
 			d.warned[warning] = true
 			d.deps.Logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
