@@ -1,7 +1,6 @@
 package object
 
 import (
-	"slices"
 	"strconv"
 	"time"
 )
@@ -81,7 +80,11 @@ func (s *scanner) object(opts ParseOptions) *Object {
 	}
 	if m.isMetadata() && opts.APIVersion != "" && opts.Kind != "" {
 		changed = append(changed, edit{m.apiVersionAt, strconv.Quote(opts.APIVersion)}, edit{m.kindAt, strconv.Quote(opts.Kind)})
-		slices.SortFunc(changed, func(a, b edit) int { return a.from - b.from })
+		for i := range changed { // there are at most three, and slices.SortFunc would link 9 KB
+			for at := i; at > 0 && changed[at].from < changed[at-1].from; at-- {
+				changed[at], changed[at-1] = changed[at-1], changed[at]
+			}
+		}
 		o.APIVersion, o.Kind = opts.APIVersion, opts.Kind
 	}
 	// The four short strings share one allocation.
