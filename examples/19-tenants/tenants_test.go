@@ -89,3 +89,20 @@ spec: {members: [], quota: {pods: 5}}
 	namespace.WaitFor("its other labels stay", func(o *kopf.Object) bool { return o.Get("metadata.labels.somebodys") == "own" })
 	within(cluster, "team-b").Object("resourcequotas", "tenant").WaitValue("spec.hard.pods", "5")
 }
+
+func TestTenant_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("crd.yaml")
+		c.Start()
+		tenant := c.ApplyFile("obj.yaml")
+		quota := within(c.Cluster, "team-a").Object("resourcequotas", "tenant")
+		c.WaitHandled(tenant)
+		tenant.Patch("spec: {members: [anna@example.com], quota: {pods: 5}}")
+		c.WaitHandled(tenant)
+		quota.WaitValue("spec.hard.pods", "5")
+		tenant.Delete()
+		tenant.WaitGone()
+		quota.WaitGone()
+	})
+	kopftest.New(t).Object("namespaces", "team-a").Delete() // each run adopts it, as its deletion takes seconds
+}

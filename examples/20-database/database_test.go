@@ -70,3 +70,19 @@ func created(t *testing.T, children ...*kopftest.Object) string {
 	}
 	return ""
 }
+
+func TestDatabase_SurvivesEveryCrash(t *testing.T) {
+	kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
+		c.ApplyFile("crd.yaml")
+		c.Start()
+		database := c.ApplyFile("obj.yaml")
+		database.WaitValue("status.version", "17")
+		database.Set("spec.size", "2Gi") // replaces the StatefulSet
+		c.Object("statefulsets", "orders").WaitValue("spec.volumeClaimTemplates[0].spec.resources.requests.storage", "2Gi")
+		c.WaitHandled(database)
+		database.Delete()
+		database.WaitGone()
+		c.Object("statefulsets", "orders").WaitGone()
+		c.Object("secrets", "orders").WaitGone()
+	})
+}
