@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/conditions"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // Conditions makes the operator keep the conditions Ready, Reconciling and Stalled in the status of the objects of a resource,
@@ -43,7 +44,7 @@ func (r *Request) SetCondition(condition metav1.Condition) error {
 	if r.setCondition == nil {
 		return nil
 	}
-	if err := r.setCondition(condition); err != nil {
+	if err := r.setCondition(handlers.Condition(condition)); err != nil {
 		return PermanentError{Err: err}
 	}
 	return nil

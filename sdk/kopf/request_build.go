@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	kjson "sigs.k8s.io/json"
@@ -36,7 +35,7 @@ func requestOf(cause *handlers.Cause, call *handlers.Call) Request {
 		r.Recorder = recorderOf(call.Recorder)
 		r.Param = call.Handler.Param
 		if r.setCondition = call.SetCondition; r.setCondition == nil {
-			r.setCondition = func(metav1.Condition) error { return errNoConditions }
+			r.setCondition = func(handlers.Condition) error { return errNoConditions }
 		}
 	}
 	return r

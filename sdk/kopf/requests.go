@@ -4,9 +4,10 @@ import (
 	"log/slog"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // Request is the common part of all requests about an object. Only functions of [When] and [WhereWith] use it directly. See
@@ -40,7 +41,7 @@ type Request struct {
 	// Param is the value of the [Param] option.
 	Param any
 
-	setCondition func(metav1.Condition) error // nil in a request constructed in a test
+	setCondition func(handlers.Condition) error // nil in a request constructed in a test
 }
 
 // Attempt counts the attempts of a handler and their time, across restarts of the operator. The requests of all handlers

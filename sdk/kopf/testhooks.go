@@ -49,6 +49,8 @@ func init() {
 	testhooks.EngineError = engineError
 	testhooks.PassOf = func(request any) any { return request.(interface{ engine() any }).engine() }
 	testhooks.SelectorOf = func(s any) (resources.Selector, error) { return s.(Selector).engine() }
-	testhooks.CatchConditions = func(r any, set func(metav1.Condition) error) { r.(*Request).setCondition = set }
+	testhooks.CatchConditions = func(r any, set func(metav1.Condition) error) {
+		r.(*Request).setCondition = func(c handlers.Condition) error { return set(metav1.Condition(c)) }
+	}
 	testhooks.HandlersOf = func(r any) *handlers.Registry { return &r.(*Registry).registry }
 }

@@ -86,7 +86,7 @@ func Pass[T any](t testing.TB, register func(*kopf.Registry), object any, existi
 		if !kept {
 			return core.ErrNoConditions
 		}
-		if err := conditions.Check(c); err != nil {
+		if err := conditions.Check(handlers.Condition(c)); err != nil {
 			return err
 		}
 		rehearsal.SetCondition(c)

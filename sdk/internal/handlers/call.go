@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
@@ -35,7 +33,7 @@ type Call struct {
 	Warn func([]string)
 
 	// SetCondition sets a condition of the object; nil for families without an object in the cluster.
-	SetCondition func(metav1.Condition) error
+	SetCondition func(Condition) error
 
 	// Extra is specific to the family: its type is agreed between the engine and package kopf.
 	Extra any

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -102,14 +103,14 @@ var (
 )
 
 // Check returns an error if a handler must not set a condition.
-func Check(c metav1.Condition) error {
+func Check(c handlers.Condition) error {
 	_, err := given(c, 0)
 	return err
 }
 
 // given converts a condition of a handler, or returns an error if the condition is invalid. A condition without an
 // ObservedGeneration gets the generation.
-func given(c metav1.Condition, generation int64) (condition, error) {
+func given(c handlers.Condition, generation int64) (condition, error) {
 	fail := func(format string, args ...any) (condition, error) {
 		return condition{}, fmt.Errorf("set the condition %q: %s", c.Type, fmt.Sprintf(format, args...))
 	}

@@ -215,19 +215,19 @@ func byTypes(status tree) tree {
 }
 
 func TestGiven_InvalidConditionsAreRefused(t *testing.T) {
-	valid := metav1.Condition{Type: "example.com/Disk", Status: metav1.ConditionTrue, Reason: "Mounted"}
-	change := func(f func(*metav1.Condition)) metav1.Condition {
+	valid := handlers.Condition{Type: "example.com/Disk", Status: metav1.ConditionTrue, Reason: "Mounted"}
+	change := func(f func(*handlers.Condition)) handlers.Condition {
 		c := valid
 		f(&c)
 		return c
 	}
-	for want, c := range map[string]metav1.Condition{
-		"the operator itself keeps": change(func(c *metav1.Condition) { c.Type = Stalled }),
-		"the type is not valid":     change(func(c *metav1.Condition) { c.Type = "no type" }),
-		`the status is "true"`:      change(func(c *metav1.Condition) { c.Status = "true" }),
-		`the reason is ""`:          change(func(c *metav1.Condition) { c.Reason = "" }),
-		`the reason is "not done"`:  change(func(c *metav1.Condition) { c.Reason = "not done" }),
-		"more than 32768":           change(func(c *metav1.Condition) { c.Message = strings.Repeat("x", 32769) }),
+	for want, c := range map[string]handlers.Condition{
+		"the operator itself keeps": change(func(c *handlers.Condition) { c.Type = Stalled }),
+		"the type is not valid":     change(func(c *handlers.Condition) { c.Type = "no type" }),
+		`the status is "true"`:      change(func(c *handlers.Condition) { c.Status = "true" }),
+		`the reason is ""`:          change(func(c *handlers.Condition) { c.Reason = "" }),
+		`the reason is "not done"`:  change(func(c *handlers.Condition) { c.Reason = "not done" }),
+		"more than 32768":           change(func(c *handlers.Condition) { c.Message = strings.Repeat("x", 32769) }),
 	} {
 		if _, err := given(c, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
@@ -237,7 +237,7 @@ func TestGiven_InvalidConditionsAreRefused(t *testing.T) {
 	if want := (condition{"example.com/Disk", "True", "Mounted", "", 7, ""}); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
-	since := change(func(c *metav1.Condition) {
+	since := change(func(c *handlers.Condition) {
 		c.ObservedGeneration, c.LastTransitionTime = 3, metav1.NewTime(time.Unix(0, 0))
 	})
 	got, err = given(since, 7)

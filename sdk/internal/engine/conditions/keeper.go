@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -77,7 +75,7 @@ func (k *Keeper) Forget(key queue.Key) {
 }
 
 // Set implements [core.ObjectConditions].
-func (o *Object) Set(c metav1.Condition, generation int64) error {
+func (o *Object) Set(c handlers.Condition, generation int64) error {
 	made, err := given(c, generation)
 	if err != nil {
 		return err

@@ -217,7 +217,7 @@ func TestWrite_OthersConditionsAreReadOnce(t *testing.T) {
 
 func TestWrite_UnwrittenConditionsOfHandlersSurviveConflicts(t *testing.T) {
 	r := newRun(t, keyed)
-	if err := r.Set(metav1.Condition{Type: "Disk", Status: metav1.ConditionTrue, Reason: "Mounted"}, 1); err != nil {
+	if err := r.Set(handlers.Condition{Type: "Disk", Status: metav1.ConditionTrue, Reason: "Mounted"}, 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, answer := range []int{http.StatusConflict, http.StatusInternalServerError, http.StatusForbidden} {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -28,7 +26,7 @@ type Conditions interface {
 // concurrent use.
 type ObjectConditions interface {
 	// Set stores a condition of a handler, which the object's next Write applies. The generation is the one that the handler has seen.
-	Set(c metav1.Condition, generation int64) error
+	Set(c handlers.Condition, generation int64) error
 
 	// Passed records the result of a pass, and the hash of the parent's essence at the pass.
 	Passed(essence uint64, out handlers.Outcome, health Health)
@@ -64,7 +62,7 @@ func (NoConditions) Forget(queue.Key) {}
 var ErrNoConditions = errors.New("set a condition: the operator keeps no conditions of this resource; register kopf.Conditions for it")
 
 // Set implements [ObjectConditions].
-func (NoConditions) Set(metav1.Condition, int64) error { return ErrNoConditions }
+func (NoConditions) Set(handlers.Condition, int64) error { return ErrNoConditions }
 
 // Passed implements [ObjectConditions].
 func (NoConditions) Passed(uint64, handlers.Outcome, Health) {}

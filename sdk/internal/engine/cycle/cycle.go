@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
@@ -101,7 +99,7 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 		Call: &handlers.Call{
 			Cause: cause, Handler: h, Patch: c.writes.Handlers, Memo: c.memory.Memo,
 			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
-			SetCondition: func(given metav1.Condition) error { return c.calls.conditions.Set(given, c.object.Generation) },
+			SetCondition: func(given handlers.Condition) error { return c.calls.conditions.Set(given, c.object.Generation) },
 		},
 		Backoff: c.deps.Settings.DefaultBackoff, Slot: &c.calls.slot,
 	}

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -130,7 +128,7 @@ func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retrie
 			Cause:   &handlers.Cause{Resource: subject.Resource, Object: version.Detached(), Views: &handlers.Views{Memo: d.memory.Memo}},
 			Handler: task.Handler, Patch: task.Patch, Memo: d.memory.Memo,
 			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
-			SetCondition: func(given metav1.Condition) error { return d.setCondition(task, given) },
+			SetCondition: func(given handlers.Condition) error { return d.setCondition(task, given) },
 			Extra: Task{Task: task, Apply: func(ctx context.Context) error {
 				ctx, cancel := withGrace(fence.Carry(ctx, term), patchTimeout)
 				defer cancel()
@@ -147,7 +145,7 @@ func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retrie
 }
 
 // setCondition sets a condition of the object, which the next cycle writes.
-func (d *daemonHost) setCondition(task *daemons.Task, given metav1.Condition) error {
+func (d *daemonHost) setCondition(task *daemons.Task, given handlers.Condition) error {
 	version, served := task.Live(), d.Served()
 	key := queue.KeyOf(served.Resource.Key(), version)
 	if d.processor.memories.Find(key) == nil {
