@@ -31,6 +31,7 @@ const (
 	NextChange                  // another attempt with the next version of the object
 	NextCall                    // the regular next call, as of a timer
 	NextWake                    // another pass when the object or a child changes
+	NextSlot                    // the call, when the handler gets a slot of its limit
 )
 
 // Next returns the next step of a handler on an object at a time. Held is [State.Held]. It is the only place of this
@@ -40,10 +41,12 @@ func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 	switch {
 	case h.State == inspect.PhaseFailed:
 		return NextStep{Kind: NextNever}
-	case !retrying && h.Next.IsZero():
+	case !retrying && h.Next.IsZero() && !h.Slot:
 		return NextStep{}
 	case held != "":
 		return NextStep{Kind: NextHeld, Held: held}
+	case h.Slot:
+		return NextStep{Kind: NextSlot}
 	case retrying && h.Kind == inspect.KindIndex && !h.Next.After(now):
 		return NextStep{Kind: NextChange}
 	case retrying && h.Kind == inspect.KindReconcile && h.Next.IsZero():
@@ -79,6 +82,8 @@ func (n NextStep) Cell() string {
 		return "–"
 	case NextHeld:
 		return "held"
+	case NextSlot:
+		return "slot"
 	}
 	return n.Time()
 }
@@ -111,6 +116,8 @@ func (n NextStep) Note() string {
 		return nextVersion
 	case NextWake:
 		return nextChange
+	case NextSlot:
+		return awaitsSlot
 	case NextCall:
 		return "next " + n.Time()
 	}
@@ -127,6 +134,8 @@ func (n NextStep) Clause() string {
 		return "retrying " + nextVersion
 	case NextWake:
 		return "looking again " + nextChange
+	case NextSlot:
+		return "the next call " + awaitsSlot
 	}
 	if n.Waits {
 		return strings.TrimSpace("looking again " + n.Time())

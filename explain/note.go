@@ -9,6 +9,9 @@ import (
 // Note returns the most important fact about a handler on an object, in a few words: the next step, the duration, the
 // reason of the failure, the ignored error, or the excluding filter. Held is [State.Held].
 func Note(h *inspect.HandlerState, now time.Time, held string) string {
+	if h.Slot {
+		return Next(h, now, held).Note()
+	}
 	switch h.State {
 	case inspect.PhaseRetrying, inspect.PhaseTicking:
 		return Next(h, now, held).Note()

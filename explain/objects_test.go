@@ -120,10 +120,14 @@ func TestState_OfChangesEqualsThatOfAll(t *testing.T) {
 			Longest                                Longest
 			Failures, Running, ByKind              map[string]int
 			Kept                                   map[string][2]int
+			Slots                                  map[string][2]int
 			NextRetry, OldestRetry                 time.Time
 		}
 		of := func(s *State) facts {
-			f := facts{s.Counts, len(s.Objects), s.Owned, s.Parents, s.Former, s.Kinds, s.Longest, s.failures, s.running, s.kinds, map[string][2]int{}, time.Time{}, time.Time{}}
+			f := facts{s.Counts, len(s.Objects), s.Owned, s.Parents, s.Former, s.Kinds, s.Longest, s.failures, s.running, s.kinds, map[string][2]int{}, map[string][2]int{}, time.Time{}, time.Time{}}
+			for id, n := range s.slots {
+				f.Slots[id] = [2]int{n.running, n.waiting}
+			}
 			for id, k := range s.kept {
 				f.Kept[id] = [2]int{k.filtered, k.others}
 			}

@@ -21,6 +21,7 @@ type tally struct {
 
 	failures map[string]int     // the number of failed objects by handler id; the empty id counts all of them
 	running  map[string]int     // the number of objects that a handler is running for, by handler id
+	slots    map[string]slots   // calls of handlers whose calls are limited, by handler id
 	kept     map[string]keptOut // objects that filters exclude, by handler id
 	kinds    map[string]int     // the number of objects by the key of their resource
 
@@ -30,12 +31,13 @@ type tally struct {
 }
 
 func newTally(started time.Time) tally {
-	return tally{started: started, failures: map[string]int{}, running: map[string]int{}, kept: map[string]keptOut{}, kinds: map[string]int{}}
+	return tally{started: started, failures: map[string]int{}, running: map[string]int{}, slots: map[string]slots{}, kept: map[string]keptOut{}, kinds: map[string]int{}}
 }
 
 func (t *tally) clone() tally {
 	c := *t
 	c.failures, c.running, c.kept, c.kinds = maps.Clone(t.failures), maps.Clone(t.running), maps.Clone(t.kept), maps.Clone(t.kinds)
+	c.slots = maps.Clone(t.slots)
 	c.counted = 0
 	return c
 }
@@ -63,6 +65,7 @@ func (t *tally) add(o *inspect.Object, by int) {
 			addTo(t.failures, h.ID, by)
 			failed = true
 		}
+		t.addSlots(h, by)
 		t.addFilter(o, h, by)
 	}
 	if failed {

@@ -169,6 +169,9 @@ func running(o *inspect.Object, now time.Time) string {
 	if h == nil {
 		return "A handler is running."
 	}
+	if h.Slot {
+		return h.ID + " " + awaitsSlot + "."
+	}
 	s := h.ID + " is running"
 	if try := Try(h); try != "" {
 		s += ", attempt " + strings.ReplaceAll(try, "/", " of ")

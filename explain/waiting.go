@@ -34,7 +34,7 @@ func onlyWaits(o *inspect.Object) bool {
 
 // WordOf returns the word for the state of an object.
 func WordOf(o *inspect.Object) Word {
-	if onlyWaits(o) {
+	if h := Active(o); onlyWaits(o) || o.State == inspect.StateRunning && h != nil && h.Slot {
 		return waitingWord
 	}
 	return ObjectWord(o.State)
@@ -42,7 +42,7 @@ func WordOf(o *inspect.Object) Word {
 
 // HandlerWordOf returns the word for where a handler stands with an object.
 func HandlerWordOf(h *inspect.HandlerState) Word {
-	if Waits(h) {
+	if Waits(h) || h.Slot {
 		return waitingWord
 	}
 	return HandlerWord(h.State)

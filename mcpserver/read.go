@@ -207,7 +207,7 @@ func (s *Server) objects(_ context.Context, in objectsIn) (any, error) {
 		if len(out.Objects) >= in.Limit {
 			continue
 		}
-		line := ObjectLine{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, State: string(o.State), Verdict: explain.Verdict(o, now, state.Held())}
+		line := ObjectLine{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, State: string(o.State), Verdict: state.VerdictOf(o, now, state.Held())}
 		if h := explain.Active(o); h != nil {
 			line.Handler = h.ID
 		}
@@ -244,7 +244,7 @@ func (s *Server) why(_ context.Context, in objectName) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Why{State: string(o.State), Verdict: explain.Verdict(o, now, state.Held()), Handlers: []HandlerLine{}}
+	out := Why{State: string(o.State), Verdict: state.VerdictOf(o, now, state.Held()), Handlers: []HandlerLine{}}
 	if c := o.Cause; c != nil {
 		out.Cause, out.Seen, out.Done, out.Diff = explain.ReasonWord(c.Reason), c.Seen, c.Done, c.Diff
 	}
@@ -252,7 +252,7 @@ func (s *Server) why(_ context.Context, in objectName) (any, error) {
 		out.Pass = explain.PassText(o.Pass, now, state.HeldOf(o))
 	}
 	for _, h := range explain.CalledFirst(o) {
-		out.Handlers = append(out.Handlers, HandlerLine{ID: h.ID, Kind: string(h.Kind), State: string(h.State), Note: explain.Note(h, now, state.Held())})
+		out.Handlers = append(out.Handlers, HandlerLine{ID: h.ID, Kind: string(h.Kind), State: string(h.State), Note: state.NoteOf(h, now, state.Held())})
 	}
 	return out, nil
 }
@@ -280,7 +280,7 @@ func (s *Server) whyNot(_ context.Context, in handlerIn) (any, error) {
 		return nil, noHandler(state, o, in.Handler)
 	}
 	out := WhyNot{State: string(h.State), Mismatch: h.Why, Verdict: explain.HandlerWordOf(h).Text}
-	if note := explain.Note(h, now, state.Held()); note != "" {
+	if note := state.NoteOf(h, now, state.Held()); note != "" {
 		out.Verdict += ": " + note
 	}
 	return out, nil

@@ -132,8 +132,17 @@ type Handler struct {
 	Reasons  []Reason    `json:"reasons,omitempty"` // reasons for which the handler is called; empty means all reasons of its kind
 	Filters  []string    `json:"filters,omitempty"`
 	Retries  int         `json:"retries,omitempty"` // maximum number of attempts; 0 means no limit
+	Slots    *Slots      `json:"slots,omitempty"`   // limit of the calls for different objects; nil if there is none
 	Stats    Stats       `json:"stats"`
 	Recent   *Recent     `json:"recent,omitempty"` // nil until the first attempt has ended
+}
+
+// Slots are a limit of the calls of one or several handlers.
+type Slots struct {
+	ID      int      `json:"id"`            // equal for handlers that share the limit
+	Running int      `json:"running"`       // maximum number of calls that run at the same time
+	Rate    int      `json:"rate,omitzero"` // maximum number of calls that begin in each period; 0 means no limit
+	Per     Duration `json:"per,omitzero"`  // the period
 }
 
 // Recent are the attempts of a handler in the last minutes, in steps of equal length.
@@ -333,6 +342,9 @@ type HandlerState struct {
 
 	// MaxDelay is the delay up to which the delays between attempts grow; 0 if they do not grow.
 	MaxDelay Duration `json:"maxDelay,omitempty"`
+
+	// Slot means that the handler is due and waits for a slot: see [Handler].Slots.
+	Slot bool `json:"slot,omitempty"`
 
 	Next  time.Time     `json:"next,omitzero"`   // time of the next attempt
 	Took  Duration      `json:"took,omitempty"`  // duration of the last attempt

@@ -141,7 +141,7 @@ func (o *Operator) config(settings *Settings) engine.Config {
 		Extra:      settings,
 		Exit:       o.exit,
 
-		NewPasses: o.Registry.passes, NewConditions: o.Registry.conditions, NewAdmission: o.Registry.admission,
+		NewPasses: o.Registry.passes, NewConditions: o.Registry.conditions, NewLimits: o.Registry.limits, NewAdmission: o.Registry.admission,
 
 		Now: o.now,
 	}

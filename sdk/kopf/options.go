@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
@@ -288,7 +289,8 @@ type config struct {
 	whens  []when
 	wheres []where
 	errs   []string
-	given  map[string]bool // names of the options that can be given once
+	limits func(*core.Deps) core.CallLimits // set by [Limiter], so that the linker leaves the rest out without one
+	given  map[string]bool                  // names of the options that can be given once
 }
 
 func (c *config) fail(format string, args ...any) {

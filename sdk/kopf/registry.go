@@ -42,6 +42,7 @@ type Registry struct {
 	// These are nil without handlers that need them, so that the linker leaves the rest out.
 	passes     func(*core.Deps) core.Passes
 	conditions func(*core.Deps) core.Conditions
+	limits     func(*core.Deps) core.CallLimits
 	admission  reviews.NewControl
 	listener   func(*webhook.Server) webhook.Listener
 }
@@ -115,6 +116,9 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 		if family == handlers.Index && o.Family == family && o.ID == h.ID && !sameIndex(o, &h) {
 			fail("index %q is already registered at %s with other types of keys or values", h.ID, r.handlers[i].Source)
 		}
+	}
+	if c.limits != nil {
+		r.limits = c.limits
 	}
 	r.handlers = append(r.handlers, registration{ID: h.ID, Kind: string(family), Selector: sel, Source: shortSource(file, line)})
 	r.registry.Add(&h)

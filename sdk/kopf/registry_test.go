@@ -167,6 +167,25 @@ func TestRegistry_MistakesAreDescribed(t *testing.T) {
 		"GrowingRetryDelay(-1m0s): want a duration that is not negative": func(r *kopf.Registry) {
 			kopf.OnStartup(r, func(context.Context, *kopf.Activity) error { return nil }, kopf.ID("s"), kopf.GrowingRetryDelay(time.Second, -time.Minute))
 		},
+		"Limit(0): want at least 1": func(r *kopf.Registry) { kopf.OnCreate(r, kex, func1, kopf.Limit(0)) },
+		"Rate(0, 1s): want at least 1 call": func(r *kopf.Registry) {
+			kopf.OnUpdate(r, kex, func1, kopf.Limit(1).Rate(0, time.Second))
+		},
+		"Rate(1, 0s): want a period that is positive": func(r *kopf.Registry) {
+			kopf.OnDelete(r, kex, func1, kopf.Limit(1).Rate(1, 0))
+		},
+		"Rate(10) is 10ns: did you mean 10*time.Second?": func(r *kopf.Registry) {
+			kopf.OnResume(r, kex, func1, kopf.Limit(1).Rate(1, 10))
+		},
+		"Rate is given twice; keep one": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, kopf.Limit(1).Rate(1, time.Second).Rate(2, time.Second))
+		},
+		"Limit is given twice; keep one": func(r *kopf.Registry) {
+			kopf.OnField(r, kex, "spec.a", onSize, kopf.Limit(1), kopf.Limit(2))
+		},
+		"the Limiter is nil; make one with kopf.Limit": func(r *kopf.Registry) {
+			kopf.OnCreate(r, kex, func1, (*kopf.Limiter)(nil))
+		},
 		"OnCreate: RetryDelay and GrowingRetryDelay are both given; keep one": func(r *kopf.Registry) {
 			kopf.OnCreate(r, kex, func1, kopf.RetryDelay(time.Second), kopf.GrowingRetryDelay(time.Second, time.Minute))
 		},

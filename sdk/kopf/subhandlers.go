@@ -83,6 +83,9 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []FieldOption) {
 	if id == "" {
 		c.fail("the id is empty")
 	}
+	if c.CallLimit != nil {
+		c.fail("a sub-handler runs in the slot of its parent; give the Limit to the parent")
+	}
 	if reflect.ValueOf(fn).IsNil() {
 		c.fail("%v", errNilHandler)
 	}

@@ -38,7 +38,7 @@ func BecauseCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.C
 
 // Note returns the note about a handler at this moment.
 func Note(s *Screen, o *inspect.Object, h *inspect.HandlerState) string {
-	return explain.Note(h, s.Now, s.State.HeldOf(o))
+	return s.State.NoteOf(h, s.Now, s.State.HeldOf(o))
 }
 
 // noteTone returns the tone of the note.

@@ -13,5 +13,5 @@ func DrawVerdict(s *Screen, b *render.Block, o *inspect.Object, n int) {
 	if tone == explain.OK || tone == explain.Dim {
 		tone = explain.Text
 	}
-	b.Prose(tone, explain.Verdict(o, s.Now, s.State.HeldOf(o)), n)
+	b.Prose(tone, s.State.VerdictOf(o, s.Now, s.State.HeldOf(o)), n)
 }

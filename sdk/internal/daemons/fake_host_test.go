@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/slots"
 	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 )
 
@@ -39,6 +40,7 @@ type fakeHost struct {
 	began  time.Time
 	fn     func(ctx context.Context, c call) error
 	closed bool // nothing may start
+	slots  slots.Table
 
 	mu     sync.Mutex
 	events []string
@@ -51,6 +53,12 @@ type fakeHost struct {
 func newFakeHost(fn func(ctx context.Context, c call) error) *fakeHost {
 	return &fakeHost{began: time.Now(), fn: fn, busy: map[string]int{}}
 }
+
+func (s *fakeHost) NewTurn(h *handlers.Handler, wake func()) Turn {
+	return s.slots.NewTurn(h.CallLimit, wake)
+}
+
+func (s *fakeHost) AwaitsSlot(task *Task) { s.note("%s awaits a slot", task.Handler.ID) }
 
 func (s *fakeHost) note(format string, args ...any) {
 	s.mu.Lock()

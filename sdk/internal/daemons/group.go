@@ -21,6 +21,12 @@ type Host interface {
 	// Enter returns the context of an attempt and of its delivery. The context is bound to the current term of the operator.
 	Enter(ctx context.Context) context.Context
 
+	// NewTurn returns the turn of a handler whose calls are limited. Wake is called when it gets the slot that it waits for.
+	NewTurn(h *handlers.Handler, wake func()) Turn
+
+	// AwaitsSlot is called when the call of a task must wait for a slot.
+	AwaitsSlot(task *Task)
+
 	// Attempt calls the handler of a task once. The argument retries is the number of earlier attempts since the last
 	// success, and started is the time of the first of these attempts. It returns false if the handler may not be called
 	// now.
@@ -35,6 +41,14 @@ type Host interface {
 
 	// Logger returns the logger of the object.
 	Logger() *slog.Logger
+}
+
+// Turn is the right to call a handler whose calls are limited. See [slots.Turn].
+type Turn interface {
+	Reserve(urgent bool) bool
+	Begin() bool
+	End()
+	Leave()
 }
 
 // Settings are the settings of all tasks.

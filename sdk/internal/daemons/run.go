@@ -42,7 +42,12 @@ func (t *Task) run() {
 // step calls the handler if it is due, and returns the next wait. It returns false if the task is done.
 func (t *Task) step() (next wait, goesOn bool) {
 	if left := t.untilIdle(); left > 0 {
+		t.leaveLine()
 		return wait{delay: left}, true
+	}
+	if t.turn != nil && !t.turn.Reserve(false) {
+		t.group.host.AwaitsSlot(t)
+		return wait{delay: noDelayEnds, wakeOn: wakeOnSlot}, true
 	}
 	began := time.Now()
 	switch out, counts := t.attempt(); {
@@ -75,7 +80,7 @@ func (t *Task) attempt() (out handlers.Outcome, counts bool) {
 	if t.stopper.reached(cancelled) {
 		cancel(t.cause())
 	}
-	if out, counts = t.group.host.Attempt(ctx, t, t.progress.retries, t.progress.started); !counts {
+	if out, counts = t.call(ctx); !counts {
 		return out, false
 	}
 	t.progress.retries++
@@ -84,6 +89,23 @@ func (t *Task) attempt() (out handlers.Outcome, counts bool) {
 	t.mu.Unlock()
 	t.group.host.Deliver(ctx, t, out)
 	return out, true
+}
+
+// call calls the handler once, in its slot.
+func (t *Task) call(ctx context.Context) (out handlers.Outcome, counts bool) {
+	if t.turn != nil {
+		if !t.turn.Begin() {
+			return out, false
+		}
+		defer t.turn.End()
+	}
+	return t.group.host.Attempt(ctx, t, t.progress.retries, t.progress.started)
+}
+
+func (t *Task) leaveLine() {
+	if t.turn != nil {
+		t.turn.Leave()
+	}
 }
 
 // cancelWith sets the function that cancels the current attempt; nil at its end.

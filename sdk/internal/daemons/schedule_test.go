@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 func TestTimer_Schedule(t *testing.T) {
@@ -343,5 +345,56 @@ func TestTask_WaitsWithoutGoroutine(t *testing.T) {
 		if !slices.Contains(s.events, "0s restarted9 retry=0") {
 			t.Errorf("they were not called: %q", s.events)
 		}
+	})
+}
+
+func TestTimer_WaitsForSlotWithoutGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := &handlers.CallLimit{Running: 1}
+		host := newFakeHost(func(context.Context, call) error {
+			time.Sleep(10 * time.Second)
+			return nil
+		})
+		group := NewGroup(t.Context(), host, Settings{}, &object.Object{})
+		for _, id := range []string{"a", "b", "c"} {
+			group.Start([]*handlers.Handler{{ID: id, Family: handlers.Timer, Interval: new(time.Minute), CallLimit: limit}})
+			synctest.Wait()
+		}
+		time.Sleep(5 * time.Second)
+		group.StopMismatched(nil) // those that wait end at once, and the running one after its call
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		other := host.slots.NewTurn(limit, func() {})
+		if !other.Reserve(false) {
+			t.Error("a slot was lost")
+		}
+		if len(group.Tasks()) > 0 {
+			t.Errorf("%d tasks are left", len(group.Tasks()))
+		}
+	})
+}
+
+func TestTimer_IsCalledWhenItGetsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := &handlers.CallLimit{Running: 1}
+		var begun []string
+		began := time.Now()
+		host := newFakeHost(func(_ context.Context, c call) error {
+			begun = append(begun, fmt.Sprintf("%s after %s", c.Handler.ID, time.Since(began)))
+			time.Sleep(10 * time.Second)
+			return nil
+		})
+		group := NewGroup(t.Context(), host, Settings{}, &object.Object{})
+		for _, id := range []string{"a", "b", "c"} {
+			group.Start([]*handlers.Handler{{ID: id, Family: handlers.Timer, Interval: new(time.Hour), CallLimit: limit}})
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := strings.Join(begun, ", "); got != "a after 0s, b after 10s, c after 20s" {
+			t.Error(got)
+		}
+		group.StopMismatched(nil)
+		synctest.Wait()
 	})
 }

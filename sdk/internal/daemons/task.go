@@ -18,6 +18,7 @@ type Task struct {
 
 	group   *Group
 	stopper stopper
+	turn    Turn          // nil if the calls of the handler are not limited
 	done    chan struct{} // closed when the task has ended
 
 	progress progress // only used by the current step
@@ -28,10 +29,15 @@ type Task struct {
 	timer          *time.Timer             // timer of the next step; nil during a step
 	waits          wait                    // the wait that the timer ends
 	retryRequested bool                    // the handler must be retried at once if it fails
+	hasSlot        bool                    // a slot became free before the wait for it was scheduled
 }
 
 func newTask(g *Group, h *handlers.Handler) *Task {
-	return &Task{Handler: h, Patch: patch.NewPatch(), group: g, done: make(chan struct{})}
+	t := &Task{Handler: h, Patch: patch.NewPatch(), group: g, done: make(chan struct{})}
+	if h.CallLimit != nil {
+		t.turn = g.host.NewTurn(h, t.getsSlot)
+	}
+	return t
 }
 
 // String returns the name of the task in log lines.
@@ -103,6 +109,7 @@ func (t *Task) end() {
 		}
 		t.group.host.Logger().Debug(t.String()+how, observe.EventKey, observe.LogDaemonExited)
 	}
+	t.leaveLine()
 	t.group.forget(t)
 	close(t.done)
 	if t.stopped() {

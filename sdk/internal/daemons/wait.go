@@ -19,6 +19,7 @@ const (
 	wakeOnNothing  wakeReason = iota
 	wakeOnRetryNow            // a request to retry failed handlers at once
 	wakeOnChange              // a change of the object's essence
+	wakeOnSlot                // a free slot for the call
 )
 
 // noDelayEnds is the delay of tasks that only wait to be woken.
@@ -34,10 +35,13 @@ func (t *Task) await(w wait) bool {
 	if w.wakeOn == wakeOnRetryNow && t.retryRequested {
 		w.delay = 0
 	}
+	if w.wakeOn == wakeOnSlot && t.hasSlot {
+		w.delay = 0
+	}
 	if w.since.IsZero() {
 		w.since = time.Now()
 	}
-	t.retryRequested, t.waits = false, w
+	t.retryRequested, t.hasSlot, t.waits = false, false, w
 	if w.delay <= 0 {
 		go t.run()
 		return true
@@ -59,7 +63,7 @@ func (t *Task) await(w wait) bool {
 func (t *Task) Due() (due time.Time, waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.timer == nil || t.waits.wakeOn == wakeOnChange {
+	if t.timer == nil || t.waits.wakeOn == wakeOnChange || t.waits.wakeOn == wakeOnSlot {
 		return time.Time{}, false
 	}
 	left := max(time.Until(t.waits.since.Add(t.waits.delay)), t.untilIdle())
@@ -88,6 +92,17 @@ func (t *Task) wake(reason wakeReason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waits.wakeOn == reason {
+		t.proceed()
+	}
+}
+
+// getsSlot takes the next step of a task that waits for a slot.
+func (t *Task) getsSlot() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer == nil {
+		t.hasSlot = true // the wait is still being scheduled
+	} else if t.waits.wakeOn == wakeOnSlot {
 		t.proceed()
 	}
 }

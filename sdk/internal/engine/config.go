@@ -33,6 +33,7 @@ type Config struct {
 
 	NewPasses     func(*core.Deps) core.Passes     // constructor of the passes; nil without reconcile handlers
 	NewConditions func(*core.Deps) core.Conditions // constructor of the conditions; nil if no resource asks for them
+	NewLimits     func(*core.Deps) core.CallLimits // constructor of the limits of calls; nil if no handler has one
 	NewAdmission  reviews.NewControl               // nil without admission handlers
 
 	Now func() time.Time // clock of records and delays; nil for time.Now

@@ -304,6 +304,12 @@ func (o *operator) connect(ctx context.Context) error {
 	o.streams.OnForget = func(key queue.Key) {
 		o.passes.Forget(key)
 		kept.Forget(key)
+		if d.Limits != nil {
+			d.Limits.Forget(key)
+		}
+	}
+	if o.config.NewLimits != nil {
+		d.Limits = o.config.NewLimits(d)
 	}
 	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams, o.passes, kept)
 	d.Failures = state.FailuresBeside(d.Settings.Progress)

@@ -59,6 +59,9 @@ type Handler struct {
 
 	AttemptTimeout *time.Duration
 
+	// CallLimit limits the calls of the handler for different objects; nil if they are not limited.
+	CallLimit *CallLimit
+
 	// For daemons and timers.
 	Interval, Idle, InitialDelay *time.Duration
 	CancellationBackoff          *time.Duration

@@ -24,6 +24,7 @@ const (
 	KindEventDispatched Kind = iota
 	KindPlanned
 	KindMarkBroken
+	KindSlotAwaited
 	KindAttemptStarted
 	KindAttemptEnded
 	KindChildrenChanged

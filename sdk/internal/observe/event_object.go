@@ -68,6 +68,12 @@ type MarkBroken struct {
 	Mark    *state.BrokenMark
 }
 
+// SlotAwaited reports that a handler is due, but its call must wait for a slot of its limit.
+type SlotAwaited struct {
+	Subject *Subject
+	Handler *handlers.Handler
+}
+
 // AttemptStarted reports that a handler is about to be called, or that its limits prevent the call.
 type AttemptStarted struct {
 	Subject *Subject
@@ -180,6 +186,9 @@ func (Planned) Kind() Kind { return KindPlanned }
 
 // Kind implements [Event].
 func (MarkBroken) Kind() Kind { return KindMarkBroken }
+
+// Kind implements [Event].
+func (SlotAwaited) Kind() Kind { return KindSlotAwaited }
 
 // Kind implements [Event].
 func (AttemptStarted) Kind() Kind { return KindAttemptStarted }

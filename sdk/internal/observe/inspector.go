@@ -70,6 +70,7 @@ func NewInspector(options InspectorOptions) *Inspector {
 	for at, h := range all {
 		i.places[h] = at
 		described[at] = describeHandler(h, &options.Redaction)
+		described[at].Slots = slotsOf(h, all)
 	}
 	i.hub.SetHandlers(described)
 	i.indices.init(options.Registry, options.Indices)
@@ -99,7 +100,7 @@ func operatorIdentity() string {
 // Kinds implements [Subscriber].
 func (i *Inspector) Kinds() []Kind {
 	return []Kind{
-		KindEventDispatched, KindPlanned, KindMarkBroken, KindAttemptStarted, KindAttemptEnded, KindChildrenChanged, KindRecorded, KindPatchPending, KindSent, KindEnded,
+		KindEventDispatched, KindPlanned, KindMarkBroken, KindSlotAwaited, KindAttemptStarted, KindAttemptEnded, KindChildrenChanged, KindRecorded, KindPatchPending, KindSent, KindEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindAlarmChanged, KindResourcesServed, KindTypesCompared,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
@@ -161,6 +162,8 @@ func (i *Inspector) receiveOfObject(event Event) {
 	case Planned:
 		i.recall(e.Subject).receive(e)
 	case MarkBroken:
+		i.recall(e.Subject).receive(e)
+	case SlotAwaited:
 		i.recall(e.Subject).receive(e)
 	case AttemptStarted:
 		if !e.Exhausted && e.Handler.Family != handlers.Index {

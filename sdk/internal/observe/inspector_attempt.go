@@ -70,6 +70,19 @@ func (o *shown) called(h *handlers.Handler) *inspect.HandlerState {
 	return &o.Handlers[i]
 }
 
+// slotAwaited shows that a handler waits for a slot.
+func (o *shown) slotAwaited(e SlotAwaited) (known bool) {
+	s := o.called(e.Handler)
+	if s == nil {
+		return false
+	}
+	s.Slot = true
+	if e.Handler.Family == handlers.Timer {
+		s.State, s.Next = inspect.PhaseTicking, time.Time{}
+	}
+	return true
+}
+
 func (o *shown) attemptStarted(e AttemptStarted) (known bool) {
 	s := o.called(e.Handler)
 	if s == nil {
@@ -77,7 +90,7 @@ func (o *shown) attemptStarted(e AttemptStarted) (known bool) {
 	}
 	s.State = runningPhase(e.Handler)
 	s.Attempt, s.Started, s.Next = e.Retries+1, e.Started, time.Time{}
-	s.Error, s.Took, s.Unrecorded = nil, 0, time.Time{}
+	s.Error, s.Took, s.Unrecorded, s.Slot = nil, 0, time.Time{}, false
 	showMaxDelay(s, e.Handler)
 	return true
 }
@@ -173,7 +186,7 @@ func (o *shown) recorded(e Recorded) {
 		case e.Parent != "":
 			if i < 0 {
 				i = at + 1
-				o.Handlers = slices.Insert(o.Handlers, i, inspect.HandlerState{ID: h.ID, Kind: inspect.KindSub, Parent: e.Parent})
+				o.insert(i, inspect.HandlerState{ID: h.ID, Kind: inspect.KindSub, Parent: e.Parent})
 			}
 			at = i
 		case i < 0 || !h.Active:
@@ -181,6 +194,11 @@ func (o *shown) recorded(e Recorded) {
 		}
 		showRecord(&o.Handlers[i], h.Record, e.Subject.Secrets)
 	}
+}
+
+// insert inserts a handler into the list. [slices.Insert] would link 5 KB for it.
+func (o *shown) insert(at int, h inspect.HandlerState) {
+	o.Handlers = slices.Concat(o.Handlers[:at], []inspect.HandlerState{h}, o.Handlers[at:])
 }
 
 // runningPhase returns the phase of a handler that is called now. Daemons and timers have a separate phase, because the

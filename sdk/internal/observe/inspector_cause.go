@@ -116,7 +116,7 @@ func (o *shown) showFailures(e Planned) {
 		at := o.index(f.Handler)
 		if parent := o.index(f.Parent); at < 0 && f.Parent != "" && parent >= 0 {
 			at = parent + 1
-			o.Handlers = slices.Insert(o.Handlers, at, inspect.HandlerState{ID: f.Handler, Kind: inspect.HandlerKind(handlers.Sub), Parent: f.Parent})
+			o.insert(at, inspect.HandlerState{ID: f.Handler, Kind: inspect.HandlerKind(handlers.Sub), Parent: f.Parent})
 		}
 		if at < 0 {
 			continue
@@ -231,7 +231,7 @@ func (o *shown) subHandlersOf(id string) []inspect.HandlerState {
 
 // showDecision shows whether a handler is called; if not, the reason.
 func showDecision(s *inspect.HandlerState, d handlers.Decision, secrets *redact.Secrets) {
-	s.Limit, s.Why = 0, nil
+	s.Limit, s.Why, s.Slot = 0, nil, false // who still waits for a slot is reported next
 	if d.Handler.Retries != nil {
 		s.Limit = *d.Handler.Retries
 	}

@@ -1,11 +1,22 @@
 package observe
 
 import (
+	"slices"
+
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 )
+
+// slotsOf describes the limit of a handler's calls; nil if there is none. Its id is the place of the first handler with the limit.
+func slotsOf(h *handlers.Handler, all []*handlers.Handler) *inspect.Slots {
+	if h.CallLimit == nil {
+		return nil
+	}
+	first := slices.IndexFunc(all, func(other *handlers.Handler) bool { return other.CallLimit == h.CallLimit })
+	return &inspect.Slots{ID: first + 1, Running: h.CallLimit.Running, Rate: h.CallLimit.Rate, Per: inspect.Duration(h.CallLimit.Per)}
+}
 
 // describeHandler describes a registered handler. The values that hidden fields must have are hidden, too.
 func describeHandler(h *handlers.Handler, policy *redact.Policy) inspect.Handler {

@@ -41,6 +41,8 @@ func (o shown) after(event Event, now time.Time) (after shown, publish bool) {
 		}
 	case MarkBroken:
 		o.markBroken(e)
+	case SlotAwaited:
+		publish = o.slotAwaited(e)
 	case AttemptStarted:
 		publish = o.attemptStarted(e)
 	case AttemptEnded:

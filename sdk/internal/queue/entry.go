@@ -73,6 +73,14 @@ func (f *fifo) push(e *entry) {
 	f.len++
 }
 
+func (f *fifo) pushFirst(e *entry) {
+	if e.next = f.head; f.head == nil {
+		f.tail = e
+	}
+	f.head = e
+	f.len++
+}
+
 func (f *fifo) pop() *entry {
 	e := f.head
 	if e == nil {

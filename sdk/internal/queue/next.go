@@ -44,6 +44,36 @@ func (q *Queue) Again(resource string, event watch.Event) {
 	}
 }
 
+// Recall requeues an object of which only the identity is known, before the other ready objects: a slot is waiting for it.
+// Without a version in the queue, the processor gets a batch that is [Batch.Bodiless].
+func (q *Queue) Recall(resource string, stub *object.Object) {
+	key := KeyOf(resource, stub)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return
+	}
+	e := q.entries[key]
+	if e == nil {
+		e = &entry{key: key}
+		q.entries[key] = e
+	}
+	if e.newest.Object == nil {
+		e.newest, e.bodiless = watch.Event{Type: watch.Modified, Object: stub}, true
+	}
+	e.again = true
+	switch e.state {
+	case waiting:
+		q.unschedule(e)
+		fallthrough
+	case idle:
+		e.state = ready
+		q.ready.pushFirst(e)
+		q.dispatch()
+	case ready, running, held: // the next processing of the object sees e.again
+	}
+}
+
 // Between calls a function while no worker processes the object: at once, or after the current processing, but before
 // queued or scheduled processing. It returns false if the queue is stopped. If the queue stops later, the function may
 // not be called.

@@ -24,11 +24,11 @@ func (s Progress) Done() bool {
 	return !slices.ContainsFunc(s.handlers, func(h HandlerProgress) bool { return h.Active && !h.Finished() })
 }
 
-// Delays returns the time until the next call of each unfinished active handler; zero means now.
-func (s Progress) Delays(now time.Time) []time.Duration {
+// Delays returns the time until the next call of each unfinished active handler, except for the given ones; zero means now.
+func (s Progress) Delays(now time.Time, except ...string) []time.Duration {
 	var delays []time.Duration
 	for _, h := range s.handlers {
-		if h.Active && !h.Finished() {
+		if h.Active && !h.Finished() && !slices.Contains(except, h.ID) {
 			delays = append(delays, h.delay(now))
 		}
 	}

@@ -7,8 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
 // The types of the operator's own conditions.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
@@ -39,7 +40,8 @@ type Deps struct {
 	Shards   *ownShards     // nil unless replicas share the objects
 	Running  *RunningCycles // nil unless other replicas may take objects over
 	Leases   *LeaseStats
-	Graves   graves // tombstones of deleted objects
+	Graves   graves     // tombstones of deleted objects
+	Limits   CallLimits // nil unless the calls of a handler are limited
 
 	Known atomic.Pointer[[]resources.Resource] // resources of the cluster; nil before the first stream starts
 
@@ -52,6 +54,28 @@ type Deps struct {
 	// Background is the context of work that is independent of single objects, such as daemons. The operator cancels it
 	// after it has stopped everything else.
 	Background context.Context
+}
+
+// CallLimits make handlers whose calls are limited wait for slots. It is an interface, so that operators without limits do not
+// link the package that implements it. The methods are safe for concurrent use.
+type CallLimits interface {
+	// BeginCycle begins a cycle of an object, and EndCycle ends it: the cycle gives up the slots that it did not use.
+	BeginCycle(key queue.Key)
+	EndCycle(key queue.Key)
+
+	// Reserve reserves a slot for a call. If none is free, it returns false, and the object has a cycle when it gets the slot.
+	Reserve(key queue.Key, h *handlers.Handler, s *observe.Subject) bool
+
+	// Begin begins the call that the slot is reserved for, and returns the function that hands on the slot. It returns false if
+	// the object was forgotten since.
+	Begin(key queue.Key, h *handlers.Handler) (end func(), ok bool)
+
+	// Forget drops an object that was deleted, or that this replica does not handle.
+	Forget(key queue.Key)
+
+	// NewTurn returns the turn of a timer: see [daemons.Host]. Await reports that the timer waits.
+	NewTurn(h *handlers.Handler, wake func()) daemons.Turn
+	Await(h *handlers.Handler, s *observe.Subject)
 }
 
 // RunState holds the conditions under which the operator handles objects.

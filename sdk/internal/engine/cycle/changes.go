@@ -86,7 +86,7 @@ func (c *cycle) recordCalls(s *plan.Situation) (err error) {
 	c.noteFailed(r.Failures)
 	c.writes.Finished = r.Finished
 	if r.Finished {
-		c.memory.Steps = nil
+		c.memory.Outbox.Steps = nil
 	}
 	for _, f := range r.Forgotten {
 		c.subject.Logger.Info("Handler '"+f.Handler+"' no longer applies to this object; forgetting its failure", observe.EventKey, observe.LogFailureForgotten)
@@ -110,7 +110,7 @@ func (c *cycle) logRelease() {
 
 // endRetry ends the retry request when all of its handlers were called.
 func (c *cycle) endRetry(requested *memory.RetryRequest) {
-	if requested != nil && c.plan.Hold == plan.HoldNothing && !c.calls.left && !c.plan.DefersRetry(requested) {
+	if requested != nil && c.plan.Hold == plan.HoldNothing && !c.calls.left && !c.awaitsSlot(requested) && !c.plan.DefersRetry(requested) {
 		c.memory.TakeRetry(requested)
 	}
 }

@@ -258,3 +258,13 @@ func (d *daemonHost) Ended(task *daemons.Task) {
 	}
 	d.deps.Queue.Again(resource, watch.Event{Type: watch.Modified, Object: version})
 }
+
+// NewTurn implements [daemons.Host].
+func (d *daemonHost) NewTurn(h *handlers.Handler, wake func()) daemons.Turn {
+	return d.deps.Limits.NewTurn(h, wake)
+}
+
+// AwaitsSlot implements [daemons.Host].
+func (d *daemonHost) AwaitsSlot(task *daemons.Task) {
+	d.deps.Limits.Await(task.Handler, d.subject(task.Live()))
+}

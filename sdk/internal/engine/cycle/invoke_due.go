@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
@@ -36,7 +37,7 @@ func (c *cycle) callPlanned(ctx context.Context, requested *memory.RetryRequest)
 // invokeDue attempts the due handlers that the lifecycle chooses, each with its sub-handlers. Together with an error, it
 // returns the outcomes so far.
 func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress state.Progress) (map[string]handlers.Outcome, error) {
-	awake := plan.Due(hs, progress, c.calls.requested, c.deps.Now())
+	awake := plan.Due(hs, progress, c.calls.requested, c.deps.Now(), c.mayBegin)
 	called := make(map[string]handlers.Outcome, 1)
 	if len(awake) == 0 {
 		return called, nil
@@ -46,10 +47,13 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 		return nil, err
 	}
 	for _, one := range chosen {
-		i := slices.IndexFunc(hs, func(h *handlers.Handler) bool { return h.ID == one.ID })
+		h := handlerOf(hs, one.ID)
+		if !c.mayBegin(h) { // a handler before it has taken the last slot of their limit
+			continue
+		}
 		left := c.calls.left
 		c.calls.left = false
-		out, err := c.invokeChangeHandler(ctx, hs[i], progress)
+		out, err := c.invokeChangeHandler(ctx, h, progress)
 		if err != nil {
 			return called, err
 		}
@@ -61,6 +65,11 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 	}
 	c.calls.left = c.calls.left || slices.ContainsFunc(awake, func(d handlers.Due) bool { return c.calls.requested.Calls(d.ID) })
 	return called, nil
+}
+
+// handlerOf returns the handler with an id. The handlers must have it.
+func handlerOf(hs []*handlers.Handler, id string) *handlers.Handler {
+	return hs[slices.IndexFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })]
 }
 
 // choose calls the lifecycle, and validates its choice from the due handlers.
@@ -92,7 +101,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	a.Retries, a.Started = one.Record.Retries, one.Record.Started
 	a.Call.Sub, a.Call.ExecuteSubs, a.Then = subs.registry, subs.execute, subs.executeRemaining
 	a.Call.Extra = subs
-	out, counts := c.invoker.Try(ctx, a)
+	out, counts := c.try(ctx, a)
 	subs.close()
 	if !counts {
 		return handlers.Outcome{}, core.ErrStopping
@@ -202,4 +211,37 @@ func (c *cycle) keepSubRecords(progress state.Progress) {
 		}
 		c.calls.out.Subs[h.ID] = h.Record
 	}
+}
+
+// mayBegin reports whether a handler has a slot or needs none. Otherwise, it stands in line, and counts as not due.
+func (c *cycle) mayBegin(h *handlers.Handler) bool {
+	if h.CallLimit == nil || c.deps.Limits.Reserve(c.key(), h, c.subject) {
+		return true
+	}
+	if parked := &c.calls.out.Parked; !slices.Contains(*parked, h.ID) {
+		*parked = append(*parked, h.ID)
+	}
+	return false
+}
+
+// try makes an attempt, in the slot of the handler if its calls are limited. It returns false if the attempt must not count.
+func (c *cycle) try(ctx context.Context, a *call.Attempt) (handlers.Outcome, bool) {
+	if h := a.Call.Handler; h.CallLimit != nil {
+		end, ok := c.deps.Limits.Begin(c.key(), h)
+		if !ok {
+			return handlers.Outcome{}, false
+		}
+		defer end()
+	}
+	return c.invoker.Try(ctx, a)
+}
+
+// awaitsSlot reports whether a handler that a retry request includes waits for a slot.
+func (c *cycle) awaitsSlot(requested *memory.RetryRequest) bool {
+	for _, id := range c.calls.out.Parked {
+		if requested.Calls(id) {
+			return true
+		}
+	}
+	return false
 }

@@ -53,6 +53,10 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 	served, newest := p.resources.Served(batch.Key.Resource), batch.Newest
 	ctx, end := p.deps.Running.Begin(ctx, batch.Key, newest.Object.Namespace)
 	defer end()
+	if limits := p.deps.Limits; limits != nil {
+		limits.BeginCycle(batch.Key)
+		defer limits.EndCycle(batch.Key)
+	}
 	if served == nil {
 		return nil
 	}
@@ -157,6 +161,9 @@ func (p *Processor) forget(key queue.Key, m *memory.Memory) {
 	p.memories.Forget(key)
 	p.passes.Forget(key)
 	p.conditions.Forget(key)
+	if p.deps.Limits != nil {
+		p.deps.Limits.Forget(key)
+	}
 	m.TakeRetry(m.Retry.Load())
 	observe.Emit(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 }

@@ -38,12 +38,16 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 	if pass == nil {
 		return nil
 	}
+	if !c.mayBegin(h) {
+		pass.Abort() // its reasons stay until the object has a slot
+		return nil
+	}
 	if pass.Fresh() { // earlier attempts were for another state of the object
 		progress, former = state.Progress{}, state.HandlerProgress{}
 	}
 	a := c.newAttempt(c.subject, h, c.plan.Cause)
 	a.Retries, a.Started, a.Then, a.Call.Extra = former.Record.Retries, former.Record.Started, pass.Complete, pass
-	out, counts := c.invoker.Try(ctx, a)
+	out, counts := c.try(ctx, a)
 	if !counts {
 		pass.Abort()
 		return core.ErrStopping

@@ -77,8 +77,8 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 	if step, ok := steps.Steps[name]; ok {
 		return step.Result, c.noteOutdated(steps, name, step)
 	}
-	id := memory.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
-	step, called := c.memory.Steps[id]
+	id := outbox.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
+	step, called := c.memory.Outbox.Steps[id]
 	if !called {
 		if err := c.checkStepRoom(steps); err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 
 // record writes a step to the object. If the API server does not accept it, the memory of the object keeps the result, so that this
 // process does not repeat the effect.
-func (s *subhandlers) record(ctx context.Context, id memory.StepID, steps state.HandlerSteps, step state.Step) error {
+func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.HandlerSteps, step state.Step) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -114,16 +114,16 @@ func (s *subhandlers) record(ctx context.Context, id memory.StepID, steps state.
 		return err
 	}
 	if err := c.sendStep(ctx, p); err != nil {
-		if c.memory.Steps == nil {
-			c.memory.Steps = make(map[memory.StepID]state.Step, 1)
+		if c.memory.Outbox.Steps == nil {
+			c.memory.Outbox.Steps = make(map[outbox.StepID]state.Step, 1)
 		}
-		c.memory.Steps[id] = step
+		c.memory.Outbox.Steps[id] = step
 		if core.IsFenced(err) {
 			return err
 		}
 		return handlers.AsTemporary(fmt.Errorf("record the result: %w", err), recordAgain)
 	}
-	delete(c.memory.Steps, id)
+	delete(c.memory.Outbox.Steps, id)
 	c.view.NoteSteps(steps)
 	// From now on, the state of the object counts as seen: if the object changes before the end, an update from this state follows.
 	states := c.memory.Handled

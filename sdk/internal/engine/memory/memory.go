@@ -11,7 +11,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
-	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // Memory is everything that the operator remembers of one object between its cycles. It does not survive a restart. Only
@@ -22,22 +21,15 @@ type Memory struct {
 	Memo      any               // shared by the object's handlers
 	Term      int64             // last term in which the object was handled
 	Life      Life
-	Ledger    Ledger                // versions that were handled and made
-	Outbox    outbox.Outbox         // unwritten changes
-	Handled   *HandledStates        // object states for which handlers of the unfinished cause succeeded or failed; nil without such handlers
-	Steps     map[StepID]state.Step // steps whose records the API server has not accepted; nil if there are none
+	Ledger    Ledger         // versions that were handled and made
+	Outbox    outbox.Outbox  // unwritten changes
+	Handled   *HandledStates // object states for which handlers of the unfinished cause succeeded or failed; nil without such handlers
 	Throttle  queue.Throttler
 	Schedule  schedule
 	Loop      HotLoop
 	Retry     atomic.Pointer[RetryRequest]  // request to call delayed and failed handlers now; nil if there is none
 	Group     atomic.Pointer[daemons.Group] // daemons and timers of the object; nil if there are none
 	Flags     flags
-}
-
-// StepID names a step in a handling.
-type StepID struct {
-	Handler, Name string
-	Run           time.Time // see [state.HandlerSteps]
 }
 
 // Life is the stage of the handling of an object.
@@ -96,7 +88,7 @@ func (m *Memory) HasUnwritten() bool {
 // StartOver forgets the progress of the object, after its records were removed. Only the object's worker may call it,
 // between two cycles.
 func (m *Memory) StartOver() {
-	m.Outbox, m.Handled, m.Steps = outbox.Outbox{}, nil, nil
+	m.Outbox, m.Handled = outbox.Outbox{}, nil
 	m.Life.Unfinished, m.Life.DeletionHandled = false, false
 }
 

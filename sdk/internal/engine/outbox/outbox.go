@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // Outbox holds the unwritten changes of one object: changes of its cycles that the API server has not accepted, and
@@ -13,6 +14,14 @@ import (
 type Outbox struct {
 	Held   *Writes           // unwritten changes, which block change handlers so that none is called twice; nil if there are none
 	Parked map[string]string // the operator's own annotations that do not fit on the object; they block no handler
+
+	Steps map[StepID]state.Step // steps whose records the API server has not accepted; nil if there are none
+}
+
+// StepID names a step in a handling.
+type StepID struct {
+	Handler, Name string
+	Run           time.Time // see [state.HandlerSteps]
 }
 
 // Writes are the changes of one cycle, and later changes by event handlers.

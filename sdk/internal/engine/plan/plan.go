@@ -243,12 +243,12 @@ func (p *Plan) Engaged() bool {
 }
 
 // Due returns the handlers from which the lifecycle chooses: handlers whose delay is over, and delayed handlers that a
-// retry request includes.
-func Due(hs []*handlers.Handler, progress state.Progress, requested *memory.RetryRequest, now time.Time) []handlers.Due {
+// retry request includes. Handlers that may not begin now, because they have no slot, are not due.
+func Due(hs []*handlers.Handler, progress state.Progress, requested *memory.RetryRequest, now time.Time, mayBegin func(*handlers.Handler) bool) []handlers.Due {
 	all := make([]handlers.Due, 0, len(hs))
 	for _, h := range hs {
 		one, ok := progress.Handler(h.ID)
-		if ok && (one.Awakened(now) || requested.Calls(h.ID) && !one.Finished()) {
+		if ok && (one.Awakened(now) || requested.Calls(h.ID) && !one.Finished()) && mayBegin(h) {
 			all = append(all, handlers.Due{ID: h.ID, Retries: one.Record.Retries})
 		}
 	}

@@ -82,7 +82,7 @@ func (f *fate) plan(event string, requested *memory.RetryRequest, stopping ...ti
 	if err := one.plan.Decide(one.s, v, one.own); err != nil {
 		f.t.Fatal(err)
 	}
-	for _, d := range Due(one.plan.Selected, one.plan.Progress, requested, f.now) {
+	for _, d := range Due(one.plan.Selected, one.plan.Progress, requested, f.now, func(*handlers.Handler) bool { return true }) {
 		one.called = append(one.called, d.ID)
 	}
 	return one

@@ -32,6 +32,8 @@ type Outcomes struct {
 	ByID  map[string]handlers.Outcome // outcomes of the cause's handlers
 	Subs  map[string]state.Record     // records of sub-handlers whose parents were called
 	Final []string                    // ids of the handlers and sub-handlers that are done
+
+	Parked []string // ids of the handlers that are due, and wait for a slot
 }
 
 // AwaitsRetry reports whether failed handlers must be called again after the finished cause.

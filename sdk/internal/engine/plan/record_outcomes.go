@@ -27,7 +27,7 @@ func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.Hand
 	default:
 		err = w.storeOutcomes(out)
 	}
-	if err == nil && len(r.Delays) == 0 {
+	if err == nil && len(r.Delays) == 0 && len(out.Parked) == 0 {
 		w.release()
 	}
 	return r, err
@@ -37,6 +37,10 @@ func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.Hand
 // last-handled state, and purges the progress.
 func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	p, r, now := w.plan, w.record, w.situation.Now
+	if len(out.ByID) == 0 && len(out.Parked) > 0 { // waiting is not recorded on the object
+		r.Progress, r.Delays = p.Progress, p.Progress.Delays(now, out.Parked...)
+		return nil
+	}
 	if r.Progress, err = p.Progress.WithOutcomes(out.ByID, now); err != nil {
 		return err
 	}
@@ -46,7 +50,7 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	done := r.Progress.Done()
 	w.rememberHandled(out.Final, done)
 	if !done {
-		r.Unfinished, r.Delays = true, r.Progress.Delays(now)
+		r.Unfinished, r.Delays = true, r.Progress.Delays(now, out.Parked...)
 		if steps := stepsInUse.Load(); steps != nil {
 			if err := steps.store(w); err != nil {
 				return err
