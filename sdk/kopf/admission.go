@@ -121,7 +121,7 @@ func (r *Registry) linkAdmission() { r.admission, r.listener = reviews.NewAdmiss
 // of each field means its default.
 type Webhook struct {
 	// Operations limits the handler to some operations. If you write the webhook configuration yourself, its rules limit
-	// the operations instead. Defaults to all operations.
+	// the operations instead. Defaults to all operations for [OnValidate], and to all but deletions for [OnMutate].
 	Operations []Operation
 
 	// Subresource selects requests for a subresource, such as "status" or "scale"; "*" selects requests for the object and

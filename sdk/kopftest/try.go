@@ -155,7 +155,7 @@ func (op *Operator) WaitWebhooks(object any) {
 	ctx, cancel := c.context()
 	defer cancel()
 	for {
-		op.cluster.TryCreate(object, DryRun())
+		answer := c.TryCreate(object, DryRun())
 		snapshot, err := op.snapshot(ctx)
 		if err != nil {
 			c.t.Fatalf("kopftest: look into the operator: %v", err)
@@ -164,14 +164,25 @@ func (op *Operator) WaitWebhooks(object any) {
 		if missing == "" {
 			return
 		}
+		if isUnreadable(answer.Err) {
+			c.t.Fatalf("kopftest: wait for the webhooks: the API server rejects the object before any webhook reviews it: %v", answer.Err)
+		}
 		timer := time.NewTimer(20 * time.Millisecond)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
+			if answer.Err != nil {
+				missing += "; the API server answers the dry run with: " + answer.Err.Error()
+			}
 			c.t.Fatalf("kopftest: waited until the webhooks are in use: %s\n%s", missing, op.lastLines())
 		}
 	}
+}
+
+// isUnreadable reports whether the API server cannot decode an object, so that no webhook ever reviews it.
+func isUnreadable(err error) bool {
+	return apierrors.IsBadRequest(err) && !strings.HasPrefix(err.Error(), "admission webhook ")
 }
 
 // unasked returns a kind of admission handlers that no review has called yet; empty if there is none.

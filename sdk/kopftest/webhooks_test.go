@@ -67,6 +67,20 @@ func TestRun_AdmissionHandlersOfTwoTestsReviewTheirOwnNamespaces(t *testing.T) {
 	}
 }
 
+func TestWaitWebhooks_ObjectThatNoWebhookReviewsFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	c := New(t)
+	c.Apply(widgetsCRD)
+	var r reviewer
+	op := c.Run(r.register(1))
+	failure := failureOf(t, func(tb testing.TB) {
+		cluster, doomed := *c, *op
+		cluster.t, doomed.cluster = printed{tb}, &cluster
+		doomed.WaitWebhooks("{apiVersion: kopftest.kopf.dev/v1, kind: Widget, metadata: {name: y, labels: {on: true}}}")
+	})
+	wantAll(t, failure, "before any webhook reviews it", "labels")
+}
+
 func TestRun_WebhooksOfKilledOperatorAreDeletedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	var cluster *Cluster
