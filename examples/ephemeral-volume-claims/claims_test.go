@@ -63,18 +63,22 @@ spec: {}
 		t.Error("a volume claim was created")
 	}
 	claim.Set("spec.size", "1Gi")
-	cluster.Object("pvc", "nothing").WaitValue("spec.resources.requests.storage", "1Gi")
+	volume := cluster.Object("pvc", "nothing")
+	volume.WaitValue("spec.resources.requests.storage", "1Gi")
+	claim.Delete()
+	volume.WaitGone() // otherwise, it would take the storage of the next test
 }
 
 func TestOperator_DeletedVolumeClaimIsCreatedAgain(t *testing.T) {
 	cluster := kopftest.New(t)
 	cluster.ApplyFile("crd.yaml")
 	cluster.Run(Register)
-	cluster.ApplyFile("obj.yaml")
-	volume := cluster.Object("pvc", "my-claim")
+	claim, volume := cluster.ApplyFile("obj.yaml"), cluster.Object("pvc", "my-claim")
 	first := volume.WaitFor("it exists", func(*kopf.Object) bool { return true }).Get("metadata.uid")
 	volume.Delete()
 	volume.WaitFor("it is another one", func(o *kopf.Object) bool { return o.Get("metadata.uid") != first })
+	claim.Delete()
+	volume.WaitGone()
 }
 
 func TestClaim_SurvivesEveryCrash(t *testing.T) {
