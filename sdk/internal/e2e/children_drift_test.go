@@ -79,7 +79,8 @@ func TestChildren_DriftIsRepaired(t *testing.T) {
 			d.merge(tree{"metadata": tree{"annotations": tree{"note": "other"}, "labels": tree{"note": "other"}}})
 			d.checkIdle(probe)
 			for _, p := range d.passed()[passes:] {
-				if slices.ContainsFunc(p.wakes, func(w string) bool { return w != string(kopf.WakeObject) && !strings.Contains(w, "status.") }) {
+				expected := []string{string(kopf.WakeObject), string(kopf.WakeRequest)} // checkIdle requests passes
+				if slices.ContainsFunc(p.wakes, func(w string) bool { return !slices.Contains(expected, w) && !strings.Contains(w, "status.") }) {
 					t.Errorf("a change of fields that are not applied has caused a pass: %q", p.wakes)
 				}
 			}

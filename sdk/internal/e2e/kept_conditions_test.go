@@ -347,7 +347,7 @@ func TestConditions_OfHandlersStayAcrossRestarts(t *testing.T) {
 	waitConditions(parent, "2 DiskReady=True/Provisioned@1 Others=True/Given Ready=True/Complete@2 Reconciling=False/Complete@2 Stalled=False/Complete@2")
 	parent.Set("spec.field", "refused")
 	now := waitConditions(parent, "3 DiskReady=True/Provisioned@1 Others=True/Given Ready=False/Failed@3 Reconciling=False/Failed@3 Stalled=True/Failed@3")
-	if message := messageOf(now, "Ready"); !strings.Contains(message, "the operator keeps it by itself") {
+	if message := messageOf(now, "Ready"); !strings.Contains(message, "the operator itself keeps this condition") {
 		t.Errorf("the message is %q", message)
 	}
 	k.op.Restart()
