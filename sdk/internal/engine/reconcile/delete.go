@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reasons"
+	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -24,9 +25,12 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 	if f == nil {
 		return unlisted, nil // the operator no longer serves the resource
 	}
+	if fence.MayBegin(ctx) != nil {
+		return unlisted, core.ErrStopping // a version from before a pause must not arrive after its begin
+	}
 	f.mu.Lock()
 	parent := f.parentOf(b.Object.UID)
-	parent.object = b.Object.Detached()
+	parent.object, parent.outdated = b.Object.Detached(), false
 	parent.wakes = reasons.List{{Kind: inspect.WakeObject}} // requeues the parent after the last list, if the deletion must wait for the list
 	f.unbrake(parent)
 	f.mu.Unlock()

@@ -56,3 +56,39 @@ func TestStop_ParentHasNoPassBeforeItsNewestVersionArrives(t *testing.T) {
 		}
 	})
 }
+
+// While a deleted parent waits for the lists of its children, it has no event, so only the operator can continue.
+func TestStop_DeletedParentContinuesAfterTheNextLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var processed []string
+		d := &core.Deps{Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+		d.Queue = queue.New(ctx, queue.Options{Process: func(_ context.Context, b *queue.Batch) *queue.Next {
+			processed = append(processed, b.Newest.Object.ResourceVersion)
+			return nil
+		}})
+		r := &Reconciler{deps: d, families: map[string]*family{}, streams: map[streamKey]*stream{}}
+		parents := &resources.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample"}
+		f := newFamily(r, parents, &handlers.Handler{})
+		r.families[parents.Key()] = f
+		f.arrive(&core.Beginning{Object: &object.Object{UID: "parent", ResourceVersion: "1"}})
+		r.Stop()
+
+		s := &stream{source: &kind{family: f}} // not listed yet
+		r.streams[streamKey{parents: parents.Key()}] = s
+		_, err := r.Delete(ctx, &core.Beginning{
+			Key: queue.Key{Resource: parents.Key(), Object: "parent"}, Object: &object.Object{UID: "parent", ResourceVersion: "2", Deleting: true},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		r.listed(s, f)
+		if synctest.Wait(); len(processed) != 1 || processed[0] != "2" {
+			t.Errorf("after the list, the versions %v are processed, want 2", processed)
+		}
+		if err := d.Queue.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
