@@ -61,23 +61,29 @@ func (l *Limits) Forget(key queue.Key) {
 
 // Reserve implements [core.CallLimits].
 func (l *Limits) Reserve(key queue.Key, h *handlers.Handler, s *observe.Subject) bool {
+	if l.reserve(key, h, s) {
+		return true
+	}
+	l.Await(h, s)
+	return false
+}
+
+// reserve holds the lock until the turn has a slot or stands in line. Otherwise, a concurrent [Limits.Forget] could overlook the
+// turn, which would then keep its slot for ever.
+func (l *Limits) reserve(key queue.Key, h *handlers.Handler, s *observe.Subject) bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	turns := l.objects[key]
 	if turns == nil {
 		turns = new(slots.Turns)
 		l.objects[key] = turns
 	}
-	l.mu.Unlock()
 	turn := turns.Of(h, func() *slots.Turn {
 		o := s.Object
 		stub := object.Stub(o.APIVersion, o.Kind, o.Namespace, o.Name, o.UID, o.ResourceVersion)
 		return l.table.NewTurn(h.CallLimit, func() { l.deps.Queue.Recall(key.Resource, stub) })
 	})
-	if turn.Reserve(s.Object.Deleting) {
-		return true
-	}
-	l.Await(h, s)
-	return false
+	return turn.Reserve(s.Object.Deleting)
 }
 
 // Begin implements [core.CallLimits].

@@ -165,3 +165,23 @@ func TestLimits_SurviveDroppedQueues(t *testing.T) {
 		_ = o.queue.Stop()
 	})
 }
+
+func TestForget_DuringReserveLeavesNoSlotTaken(t *testing.T) {
+	o := newOperator(&handlers.CallLimit{Running: 1}, 0)
+	forgotten, other := queue.Key{Resource: "r", Object: "u"}, queue.Key{Resource: "r", Object: "other"}
+	subject := &observe.Subject{Object: object.Stub("v1", "R", "ns", "u", "u", "1")}
+	for range 20_000 {
+		var wg sync.WaitGroup
+		wg.Go(func() { o.limits.Forget(forgotten) })
+		o.limits.Reserve(forgotten, o.handler, subject)
+		wg.Wait()
+		o.limits.Forget(forgotten)
+		if !o.limits.Reserve(other, o.handler, subject) {
+			t.Fatal("no slot is free, although no object has one")
+		}
+		o.limits.Forget(other)
+	}
+	if err := o.queue.Stop(); err != nil {
+		t.Error(err)
+	}
+}
