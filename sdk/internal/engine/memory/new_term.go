@@ -17,6 +17,6 @@ func (m *Memory) EnterTerm(term int64, obj *object.Object) {
 	}
 	m.Term = term
 	if !m.Ledger.knows(obj.ResourceVersion) {
-		m.Outbox, m.Handled = outbox.Outbox{}, nil
+		m.Outbox, m.Handled = outbox.Outbox{Steps: m.Outbox.Steps}, nil // the effects of the steps stay done
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
@@ -21,9 +22,13 @@ func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
 		m := &Memory{Ledger: Ledger{taken: "7"}, Handled: &HandledStates{}}
 		m.Outbox.Put(outbox.Writes{})
 		m.Outbox.Park("a", "b")
+		m.Outbox.Steps = map[outbox.StepID]state.Step{{Handler: "fn", Name: "make"}: {}}
 		m.EnterTerm(c.term, object.Stub("v1", "Pod", "ns", "x", "uid", c.version))
 		if kept := m.Outbox.Held != nil; kept != c.kept || (m.Handled != nil) != c.kept || (m.Outbox.Parked != nil) != c.kept {
 			t.Errorf("%s: kept is %t", c.name, kept)
+		}
+		if len(m.Outbox.Steps) != 1 {
+			t.Errorf("%s: the result of a step is lost, so its effect would be repeated", c.name)
 		}
 	}
 }
