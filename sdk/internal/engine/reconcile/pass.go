@@ -29,7 +29,8 @@ type Pass struct {
 	owner   *object.Object
 	subject *observe.Subject
 	wakes   reasons.List
-	sight   uint64 // hash of the handler's input at the beginning of the pass; 0 if all reasons are WakeStart
+	saved   reasons.Budget // budget of the parent before the pass
+	sight   uint64         // hash of the handler's input at the beginning of the pass; 0 if all reasons are WakeStart
 
 	applied map[*kind]map[childName]bool // children that the pass has applied; nil before the first call of Apply
 	refused bool                         // a call of Apply failed, so that nothing is pruned even if the handler returns nil
@@ -84,8 +85,8 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 		return nil
 	}
 	p.disarm()
+	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes, saved: p.budget, began: r.deps.Now()}
 	p.budget.Spend(r.deps.Now())
-	p.pass = &Pass{family: f, parent: p, ctx: ctx, owner: b.Object, subject: b.Subject, wakes: p.wakes, began: r.deps.Now()}
 	if slices.ContainsFunc(p.wakes, func(w reasons.Wake) bool { return w.Kind != inspect.WakeStart }) {
 		p.pass.sight = p.hashSight() + f.hashWatched(b.Object.UID)
 	}
@@ -121,7 +122,7 @@ func (p *Pass) Abort() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	later := p.parent.wakes
-	p.parent.wakes, p.parent.pass = p.wakes, nil
+	p.parent.wakes, p.parent.pass, p.parent.budget = p.wakes, nil, p.saved
 	for _, w := range later {
 		p.parent.wakes.Add(w)
 	}
@@ -263,8 +264,8 @@ func (p *Pass) Fresh() bool {
 	return slices.ContainsFunc(p.wakes, func(w reasons.Wake) bool { return w.Kind == inspect.WakeObject })
 }
 
-// Health returns the health of the children that the pass has applied or, without a call of Apply, of all children. It returns false if
-// a paced write has ended the pass early.
+// Health returns the health of the children that the pass has applied or, without a call of Apply, of all children. It returns
+// false if a paced write has ended the pass early.
 func (p *Pass) Health(err error) (core.Health, bool) {
 	if errors.Is(err, errPaced) {
 		return core.Health{}, false

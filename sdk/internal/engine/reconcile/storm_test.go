@@ -205,6 +205,12 @@ func TestStorm(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 		}, ms(0, 100, 5000), "progressing, 3 of 50 replicas are ready []"},
+		"an aborted pass spends nothing": {0, func(s *storm) {
+			s.set(func() { s.aborts = 1 })
+			s.child(1, "")
+			time.Sleep(1050 * time.Millisecond)
+			s.child(2, "")
+		}, ms(1000, 1050), "progressing, 2 of 50 replicas are ready []"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
