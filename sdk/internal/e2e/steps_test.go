@@ -260,7 +260,7 @@ func TestStep_FullAnnotationsPreventTheEffect(t *testing.T) {
 	full := example("x")
 	full["metadata"].(tree)["annotations"] = tree{"full": strings.Repeat("x", 262144-4096)}
 	x := cluster.Create(full)
-	op.WaitLogs("the annotations of the object leave no room for the record; shorten full", 1)
+	op.WaitLogs("the annotations of the object leave no room for the record; shorten the biggest: full", 1)
 	if made := o.made(t); len(made) > 0 {
 		t.Errorf("called: %v", made)
 	}

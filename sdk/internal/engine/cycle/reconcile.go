@@ -85,7 +85,8 @@ func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situat
 	}
 	c.record.Release(s, c.writes.Own)
 	c.logRelease()
-	return c.view.Purge(c.record.Progress, c.served.Changing, c.writes.Own) // until now, a restart would have needed the progress
+	// The progress stays until now, because it shows a restarted operator which delete handlers are done.
+	return c.view.Purge(c.record.Progress, c.served.Changing, c.writes.Own)
 }
 
 // endPassRequest ends a retry request if no change handler is left to call for it.

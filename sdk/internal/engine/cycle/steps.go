@@ -182,20 +182,9 @@ func (c *cycle) checkStepRoom(steps state.HandlerSteps) error {
 	case c.view.StepStorage().Size(c.view.Stored)+state.MaxStepResult > state.MaxStepsSize:
 		return handlers.AsPermanent(fmt.Errorf("the steps of an object have at most %d bytes; return ids instead of whole results", state.MaxStepsSize))
 	case patch.AnnotationsSize(c.view.Stored, nil)+stepRoom > patch.MaxAnnotationsSize:
-		return handlers.AsTemporary(fmt.Errorf("the annotations of the object leave no room for the record; shorten %s", biggestAnnotation(c.view.Stored)), 0)
+		return handlers.AsTemporary(fmt.Errorf("the annotations of the object leave no room for the record; shorten the biggest: %s", outbox.BiggestAnnotations(c.view.Stored)), 0)
 	}
 	return nil
-}
-
-func biggestAnnotation(obj map[string]any) (name string) {
-	biggest := -1
-	for key, value := range object.Annotations(obj) {
-		text, _ := value.(string)
-		if len(text) > biggest || len(text) == biggest && key < name {
-			biggest, name = len(text), key
-		}
-	}
-	return name
 }
 
 // checkStepResult returns a permanent error if a result must not be on the object.

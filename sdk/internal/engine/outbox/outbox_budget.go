@@ -97,7 +97,8 @@ func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
 	}
 }
 
-func warnFull(logger *slog.Logger, obj map[string]any, needed int) {
+// BiggestAnnotations describes the three biggest annotations of an object, the biggest first; empty if it has none.
+func BiggestAnnotations(obj map[string]any) string {
 	annotations := object.Annotations(obj)
 	names := slices.SortedFunc(maps.Keys(annotations), func(a, b string) int {
 		return cmp.Or(cmp.Compare(sizeOf(annotations, b), sizeOf(annotations, a)), cmp.Compare(a, b))
@@ -106,9 +107,13 @@ func warnFull(logger *slog.Logger, obj map[string]any, needed int) {
 	for _, name := range names[:min(3, len(names))] {
 		biggest = append(biggest, fmt.Sprintf("%s (%d bytes)", name, sizeOf(annotations, name)))
 	}
+	return strings.Join(biggest, ", ")
+}
+
+func warnFull(logger *slog.Logger, obj map[string]any, needed int) {
 	logger.Warn(fmt.Sprintf("Annotations of the object are full (%d bytes of %d); keeping the operator's own in memory until they fit. "+
 		"Handlers may be called again after a restart. Shorten the biggest annotations: %s",
-		needed, patch.MaxAnnotationsSize, cmp.Or(strings.Join(biggest, ", "), "none but the operator's own")),
+		needed, patch.MaxAnnotationsSize, cmp.Or(BiggestAnnotations(obj), "none but the operator's own")),
 		observe.EventKey, observe.LogAnnotationsFull)
 }
 
