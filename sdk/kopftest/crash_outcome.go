@@ -209,8 +209,8 @@ func (o outcome) differences(got outcome, allowed map[string]bool) (more, others
 const (
 	extraObject = "    A handler has made the object again, because its success was not recorded yet. Give the object a name that is the same\n" +
 		"    in each attempt, and accept that it exists; or use kopf.Apply, or an OnReconcile handler.\n"
-	extraEffect = "    A handler has repeated the call, because its success was not recorded yet. Pass a key that is the same in each attempt,\n" +
-		"    or look first whether the call has had its effect.\n"
+	extraEffect = "    A handler has repeated the call, because its success was not recorded yet. Pass a key that is the same in each\n" +
+		"    attempt (kopf.KeyFor), record the result (kopf.Step), or look first whether the call has had its effect.\n"
 )
 
 func sortedUnion[V any](a, b map[string]V) []string {
