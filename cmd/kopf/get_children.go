@@ -72,8 +72,8 @@ func warnOfCut(cmd *cobra.Command) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "kopf: some children are left out, ready ones first: at most %d of an object are listed\n", inspect.MaxChildren)
 }
 
-// readChildren returns the children of the selected objects among the parents, and whether some are left out because an object has too many.
-// The zero parent stands for all objects.
+// readChildren returns the children of the selected objects among the parents, and whether some are left out because an object has
+// too many. The zero parent stands for all objects.
 func readChildren(ctx context.Context, op runner.RunningOperator, parents []inspect.Ref, selection listing.Selection) (chosen []inspect.Child, cut bool, err error) {
 	for _, parent := range parents {
 		list, err := op.Client.Children(ctx, parent)

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// releaseBrake continues the pruning of children that has stopped, for the objects of a kind or of all kinds, in the only operator that has
-// stopped. Unread is why other operators cannot be read.
+// releaseBrake continues the pruning of children that has stopped, for the objects of a kind or of all kinds, in the only operator
+// that has stopped. Unread is why other operators cannot be read.
 func releaseBrake(ctx context.Context, cmd *cobra.Command, f *retryFlags, kind string, operators []runner.RunningOperator, unread error) error {
 	if kind != "" {
 		if err := checkKind(operators, unread, kind); err != nil {
@@ -21,7 +21,7 @@ func releaseBrake(ctx context.Context, cmd *cobra.Command, f *retryFlags, kind s
 		}
 	}
 	var braked []runner.RunningOperator
-	var resources []string // of the parents, in the last of these operators
+	var resources []string // keys of the resources of the parents
 	var pruned []string    // plurals of the children
 	for _, op := range operators {
 		if of, children := brakedResources(op.Snapshot, kind); len(of) > 0 {
@@ -48,7 +48,8 @@ func releaseBrake(ctx context.Context, cmd *cobra.Command, f *retryFlags, kind s
 	return nil
 }
 
-// brakedResources returns the keys of the resources whose objects keep children because of the brake, and the plurals of these children.
+// brakedResources returns the keys of the resources whose objects keep children because of the brake, and the plurals of these
+// children.
 func brakedResources(s *inspect.Snapshot, kind string) (parents, children []string) {
 	for i := range s.Operator.Alarms {
 		a := &s.Operator.Alarms[i]

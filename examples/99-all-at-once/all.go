@@ -57,8 +57,8 @@ func cleanup(_ context.Context, a *kopf.Activity) error {
 	return nil
 }
 
-// create1 creates a child with a client of its own, and posts events about the object and about the child. The child has the name of the
-// object: if the operator ends before the success is recorded, the next attempt finds it, and makes no second one.
+// create1 creates a child with a client of its own, and posts events about the object and about the child. The child has the name
+// of the object: if the operator ends before the success is recorded, the next attempt finds it, and makes no second one.
 func create1(ctx context.Context, c *kopf.Change[kopf.Object]) error {
 	job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"step": "1"}}}
 	if err := owner.Adopt(job, c.Body, owner.Options{ExactName: true}); err != nil {

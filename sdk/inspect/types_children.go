@@ -16,14 +16,14 @@ type ChildList struct {
 	Omitted  int     `json:"omitted,omitempty"` // number of children that the list lacks, because their object has more than [MaxChildren]
 }
 
-// MaxChildren is the maximum number of children of one object in a [ChildList]. If an object has more, the list omits ready children
-// first.
+// MaxChildren is the maximum number of children of one object in a [ChildList]. If an object has more, the list omits ready
+// children first.
 const MaxChildren = 100
 
 // Child is a child of an object with a reconcile handler.
 type Child struct {
-	// Parent identifies the parent. If the operator does not know the parent, Parent has only the resource and the UID, and the child
-	// is an orphan.
+	// Parent identifies the parent. If the operator does not know the parent, Parent has only the resource and the UID, and the
+	// child is an orphan.
 	Parent Ref `json:"parent"`
 
 	KindRef
@@ -39,7 +39,8 @@ type Child struct {
 	Result  ChildResult `json:"result,omitempty"`  // result of the last pass for the child; empty if that pass did not apply the child
 	Error   string      `json:"error,omitempty"`   // reason for [ResultRefused] or [ResultAwaited]; empty for other results
 
-	// Drift has the applied fields that other clients have changed since the operator's process started: at most 10, the newest last.
+	// Drift has the applied fields that other clients have changed since the operator's process started: at most 10, the newest
+	// last.
 	Drift []FieldDrift `json:"drift,omitempty"`
 }
 
@@ -112,7 +113,8 @@ type Pass struct {
 	Pruned    int `json:"pruned,omitempty"`
 	Refused   int `json:"refused,omitempty"`
 
-	// Undeclared are the resources of children from an earlier release that no handler declares now, such as "ingresses.networking.k8s.io".
+	// Undeclared are the resources of children from an earlier release that no handler declares now, such as
+	// "ingresses.networking.k8s.io".
 	Undeclared []string `json:"undeclared,omitempty"`
 }
 

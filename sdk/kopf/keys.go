@@ -62,12 +62,13 @@ type StepKey string
 // recognizes a repeated call. The part names the call; add the values that the call depends on, such as "resize-5Gi", since the
 // object can change between two attempts.
 //
-// Call KeyFor in each attempt, before the handler looks whether there is something to do: the operator counts the handlings that have
-// used keys. The count is an annotation of the object, written by the patches that record the outcomes anyway. Creations
-// and deletions need no count. A handler of [OnResume] with keys costs a patch of each object at each start.
+// Call KeyFor in each attempt, before the handler looks whether there is something to do: the operator counts the handlings that
+// have used keys. The count is an annotation of the object, written by the patches that record the outcomes anyway. Creations and
+// deletions need no count. A handler of [OnResume] with keys costs a patch of each object at each start.
 //
-// Other systems forget keys, some after an hour: after a longer downtime, look before you create. An object that is restored from a backup
-// has a new UID, and so new keys. It is safe for concurrent use while the handler runs. See [Resources outside of the cluster].
+// Other systems forget keys, some after an hour: after a longer downtime, look before you create. An object that is restored from a
+// backup has a new UID, and so new keys. It is safe for concurrent use while the handler runs. See [Resources outside of the
+// cluster].
 //
 // [Resources outside of the cluster]: https://github.com/kopf-dev/kopf/blob/main/docs/outside-resources.md
 func KeyFor(c Stepper, part string) StepKey { return c.stepper().key(part) }
@@ -83,8 +84,8 @@ func (k StepKey) UUID() string {
 }
 
 // Name returns a name with the key, for systems in which the name of a thing is its only key. It is a DNS label of at most limit
-// characters if the prefix begins with a letter, such as "uploads-5c2vy…". The prefix is shortened before the key, which has 20 characters
-// of the name; a limit below 20 shortens the key, too, so that names can collide.
+// characters if the prefix begins with a letter, such as "uploads-5c2vy…". The prefix is shortened before the key, which has 20
+// characters of the name; a limit below 20 shortens the key, too, so that names can collide.
 func (k StepKey) Name(prefix string, limit int) string {
 	const chars = 20 // 100 bits
 	key := string(k[:max(0, min(chars, limit, len(k)))])

@@ -42,8 +42,8 @@ func Limit(n int) *Limiter {
 	return l
 }
 
-// Rate permits the begin of at most n calls in each period, in even intervals, and returns the limiter. Less than 1 call, a period that
-// is not positive, and a second Rate are registration errors.
+// Rate permits the begin of at most n calls in each period, in even intervals, and returns the limiter. Less than 1 call, a period
+// that is not positive, and a second Rate are registration errors.
 func (l *Limiter) Rate(n int, per time.Duration) *Limiter {
 	switch {
 	case l.rated:

@@ -129,8 +129,8 @@ func Attempts(n int) RetryOption {
 }
 
 // RetryDelay sets the delay before a retry after an error without a delay. The delay does not grow with the attempts, see
-// [GrowingRetryDelay] for one that does; 0 retries at once. Defaults to [ExecutionSettings].DefaultRetryDelay, 60s. In all options, a negative duration is a
-// registration error, and so is a duration between 0 and a millisecond, because its unit is missing.
+// [GrowingRetryDelay] for one that does; 0 retries at once. Defaults to [ExecutionSettings].DefaultRetryDelay, 60s. In all options,
+// a negative duration is a registration error, and so is a duration between 0 and a millisecond, because its unit is missing.
 func RetryDelay(d time.Duration) RetryOption {
 	return once("RetryDelay", func(c *config) {
 		c.Backoff = c.duration("RetryDelay", d)

@@ -72,9 +72,10 @@ func (c *Crashing) Start() {
 // names that the API server generates. Leases, peering objects and Kubernetes events are neither compared nor points, and webhook
 // configurations are not compared.
 //
-// Each point is a subtest. Points with the same method, resource and changed fields are a class. One point of each class is tried first; after the budget of
-// a minute, or of the environment variable KOPFTEST_CRASH_BUDGET, EveryCrash starts no further point. It logs which points were
-// not tried, and shuffles the points beyond the classes by the [Seed], so that several runs of the test cover more of them.
+// Each point is a subtest. Points with the same method, resource and changed fields are a class. One point of each class is tried
+// first; after the budget of a minute, or of the environment variable KOPFTEST_CRASH_BUDGET, EveryCrash starts no further point. It
+// logs which points were not tried, and shuffles the points beyond the classes by the [Seed], so that several runs of the test
+// cover more of them.
 //
 // A killed handler continues inside of the test, but its requests, and its calls to the Outside, fail and have no effect.
 // Variables of the package keep their values, unlike in a new process. The runs follow one another, and each calls the scenario.

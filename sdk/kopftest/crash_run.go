@@ -51,8 +51,8 @@ func newCrashRun(t testing.TB, plan CrashPlan, at *crashPoint) *crashRun {
 	return r
 }
 
-// run runs the scenario with a crash at a point. It reports whether the point was reached, and describes how the outcome differs from the
-// undisturbed run; empty if it does not.
+// run runs the scenario with a crash at a point. It reports whether the point was reached, and describes how the outcome differs
+// from the undisturbed run; empty if it does not.
 func (p crashPoint) run(t testing.TB, plan CrashPlan, scenario func(*Crashing), undisturbed outcome) (reached bool, differences string) {
 	t.Helper()
 	r := newCrashRun(t, plan, &p)

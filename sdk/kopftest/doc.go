@@ -37,15 +37,15 @@
 //
 // # When things break
 //
-// [Cluster.FaultProxy] starts a server between the operator and the API server that drops, delays,
-// refuses and damages requests, answers and events, by rules: see [Faults]. [Chaos] runs an operator
-// under all of this, with restarts of the server, jumps of the [Clock] and kills at any write; it
-// depends only on a [Seed]. [EveryCrash] kills an operator at each of its writes and calls, and compares the results. [Cluster.StartProcess] starts an operator that a test can freeze and continue.
+// [Cluster.FaultProxy] starts a server between the operator and the API server that drops, delays, refuses and damages requests,
+// answers and events, by rules: see [Faults]. [Chaos] runs an operator under all of this, with restarts of the server, jumps of the
+// [Clock] and kills at any write; it depends only on a [Seed]. [EveryCrash] kills an operator at each of its writes and calls, and
+// compares the results. [Cluster.StartProcess] starts an operator that a test can freeze and continue.
 //
 // # Handlers alone
 //
 // [Change], [Update], [FieldChange], [Pass], [Event], [Timer], [IndexRequest] and [Activity] return requests to call handlers with,
-// without a cluster; [Daemon] runs a daemon. [Passed] returns the children that a pass has applied, and the effects of the pass. [Patched] and [Changes] return the contents of a handler's patch, and [Posted]
-// the events that the handler posted. [Context] is for handlers that call [kopf.RESTConfig], and [WithIndices] for handlers
-// that read indices.
+// without a cluster; [Daemon] runs a daemon. [Passed] returns the children that a pass has applied, and the effects of the pass.
+// [Patched] and [Changes] return the contents of a handler's patch, and [Posted] the events that the handler posted. [Context] is
+// for handlers that call [kopf.RESTConfig], and [WithIndices] for handlers that read indices.
 package kopftest

@@ -11,8 +11,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
-// WaitPass waits until a pass of an object has ended with an outcome, and returns the pass. The pass has seen the version of the object that the
-// test wrote last, or a newer one. So the test fails if its last change causes no pass, such as a change of the status.
+// WaitPass waits until a pass of an object has ended with an outcome, and returns the pass. The pass has seen the version of the
+// object that the test wrote last, or a newer one. So the test fails if its last change causes no pass, such as a change of the
+// status.
 func (op *Operator) WaitPass(o *Object, outcome inspect.PassOutcome) inspect.Pass {
 	op.cluster.t.Helper()
 	state := op.waitState(o, "a pass is "+string(outcome), func(state *inspect.Object, _ time.Time) (verdict, string) {
@@ -27,9 +28,10 @@ func (op *Operator) WaitPass(o *Object, outcome inspect.PassOutcome) inspect.Pas
 // idleAttempts is the number of attempts of [Operator.CheckIdle]: the controllers of the children may still be busy.
 const idleAttempts = 10
 
-// CheckIdle checks that the passes of an object change nothing any longer. It requests passes, as kopf retry does, until two consecutive passes have changed
-// neither a child nor the object. If ten attempts fail, the test fails with the reasons. So CheckIdle finds a handler that writes another text in each pass, such as
-// the time, and takes no longer than the passes. The object must have an [kopf.OnReconcile] handler, and its passes must be complete or waiting.
+// CheckIdle checks that the passes of an object change nothing any longer. It requests passes, as kopf retry does, until two
+// consecutive passes have changed neither a child nor the object. If ten attempts fail, the test fails with the reasons. So
+// CheckIdle finds a handler that writes another text in each pass, such as the time, and takes no longer than the passes. The
+// object must have an [kopf.OnReconcile] handler, and its passes must be complete or waiting.
 func (op *Operator) CheckIdle(o *Object) {
 	op.cluster.t.Helper()
 	var busy string

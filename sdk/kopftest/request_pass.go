@@ -26,8 +26,8 @@ type Child struct {
 
 	State kopf.ChildState // defaults to kopf.ChildReady
 
-	// Object has the other fields of the child; only the fields in [kopf.Own].Observe matter. It takes the same formats as the object
-	// of [Change]. It needs an apiVersion only if the handler owns several kinds with this name.
+	// Object has the other fields of the child; only the fields in [kopf.Own].Observe matter. It takes the same formats as the
+	// object of [Change]. It needs an apiVersion only if the handler owns several kinds with this name.
 	Object any
 }
 
@@ -95,9 +95,9 @@ func Pass[T any](t testing.TB, register func(*kopf.Registry), object any, existi
 	return p
 }
 
-// SetVersions sets the result of [kopf.Pass.Versions] for a resource in a request of [Pass]: the resourceVersions of the watched objects
-// by their names. The handler must have a [kopf.RefersTo] or [kopf.Watches] of this resource. Without SetVersions, no watched object
-// exists.
+// SetVersions sets the result of [kopf.Pass.Versions] for a resource in a request of [Pass]: the resourceVersions of the watched
+// objects by their names. The handler must have a [kopf.RefersTo] or [kopf.Watches] of this resource. Without SetVersions, no
+// watched object exists.
 func SetVersions[T any](t testing.TB, p *kopf.Pass[T], resource kopf.Selector, versions map[string]string) {
 	t.Helper()
 	selector, err := testhooks.SelectorOf(resource)

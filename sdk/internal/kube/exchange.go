@@ -125,8 +125,8 @@ func mayFollow(method string, status int) bool {
 // acceptsJSON is the Accept header of most requests.
 var acceptsJSON = []string{"application/json"}
 
-// identity is the Accept-Encoding header of streams. Newer API servers compress each event by itself, and to unpack an event takes more
-// CPU time than to read it.
+// identity is the Accept-Encoding header of streams. Newer API servers compress each event by itself, and to unpack an event takes
+// more CPU time than to read it.
 var identity = []string{"identity"}
 
 // newRequest returns the request for an address. The request has its own headers, because credential plugins add

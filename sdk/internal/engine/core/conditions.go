@@ -22,18 +22,19 @@ type Conditions interface {
 	Forget(key queue.Key)
 }
 
-// ObjectConditions keeps the conditions of one object. Only the object's worker may call its methods, except for Set, which is safe for
-// concurrent use.
+// ObjectConditions keeps the conditions of one object. Only the object's worker may call its methods, except for Set, which is safe
+// for concurrent use.
 type ObjectConditions interface {
-	// Set stores a condition of a handler, which the object's next Write applies. The generation is the one that the handler has seen.
+	// Set stores a condition of a handler, which the object's next Write applies. The generation is the one that the handler has
+	// seen.
 	Set(c handlers.Condition, generation int64) error
 
 	// Passed records the result of a pass, and the hash of the parent's essence at the pass.
 	Passed(essence uint64, out handlers.Outcome, health Health)
 
-	// Write applies the conditions if they differ from the newest version of the object, and if the state of its handlers is decided.
-	// It returns the version that its request made; nil without a request. If Write must be called again even without another version
-	// of the object, it returns the delay; otherwise 0. It logs errors, which never fail the cycle.
+	// Write applies the conditions if they differ from the newest version of the object, and if the state of its handlers is
+	// decided. It returns the version that its request made; nil without a request. If Write must be called again even without
+	// another version of the object, it returns the delay; otherwise 0. It logs errors, which never fail the cycle.
 	Write(ctx context.Context, h *Handling) (made *object.Object, again time.Duration)
 }
 

@@ -154,9 +154,9 @@ type unstable struct {
 // maxTexts limits the memory for a child whose desired object depends on the states of other children.
 const maxTexts = 32
 
-// noteText compares the sent object with earlier objects of the child. For the same input, the handler must want the same object. If
-// the object has a time or a random value, each change of the child's status causes another write. Passes by Recheck alone do not
-// count, because the handler may want another object in each of them.
+// noteText compares the sent object with earlier objects of the child. For the same input, the handler must want the same object.
+// If the object has a time or a random value, each change of the child's status causes another write. Passes by Recheck alone do
+// not count, because the handler may want another object in each of them.
 func (p *Pass) noteText(d *desired) {
 	f := p.family
 	f.mu.Lock()
@@ -191,8 +191,8 @@ func (p *Pass) noteText(d *desired) {
 	}
 }
 
-// differing returns the path of the first field in which two objects differ, except for the annotation with their hash; empty if there
-// is none.
+// differing returns the path of the first field in which two objects differ, except for the annotation with their hash; empty if
+// there is none.
 func differing(before, after map[string]any, hash string) string {
 	for _, one := range object.ComputeDiff(before, after) {
 		if one.Path[len(one.Path)-1] != hash {
@@ -202,13 +202,13 @@ func differing(before, after map[string]any, hash string) string {
 	return ""
 }
 
-// hashSight returns a hash of the handler's input: the essence and the status of the parent, and the states of its children. The lock
-// must be held.
+// hashSight returns a hash of the handler's input: the essence and the status of the parent, and the states of its children. The
+// lock must be held.
 func (p *parent) hashSight() uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, p.essence, " ", string(p.object.Member("status")))
 	sum := h.Sum64()
-	for c := range p.children { // in random order, of which a sum is independent
+	for c := range p.children { // the order is random, so the hashes are added
 		d := c.judged(c.Digest)
 		h.Reset()
 		fmt.Fprintf(h, "%d %q %q %s %q %q", c.kind.order, d.Namespace(), d.Name, d.State, d.Message(), d.Observed())
@@ -320,8 +320,8 @@ func (p *Pass) uncount(d *desired) {
 	}
 }
 
-// countUnready sets the time from which [handlers.Owned.ReadyWithin] counts for a new version of a child. The time starts when the child
-// becomes unready, or when the operator applies another object. The lock must be held.
+// countUnready sets the time from which [handlers.Owned.ReadyWithin] counts for a new version of a child. The time starts when the
+// child becomes unready, or when the operator applies another object. The lock must be held.
 func (f *family) countUnready(c *child, o *object.Object, initial bool) {
 	previous := c.kind.children[c.name()]
 	switch {
@@ -337,8 +337,8 @@ func (f *family) countUnready(c *child, o *object.Object, initial bool) {
 	}
 }
 
-// judged returns a version of a child with the state that all readers see: Failed if the child has not become ready in time. The lock
-// must be held.
+// judged returns a version of a child with the state that all readers see: Failed if the child has not become ready in time. The
+// lock must be held.
 func (c *child) judged(version children.Digest) children.Digest {
 	if due := c.due(); version.Unready() && !due.IsZero() && !c.kind.family.reconciler.deps.Now().Before(due) {
 		return version.Late(c.kind.owned.ReadyWithin)

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// publish emits the numbers of a parent's children, and the pass that has just ended; nil if none has. The lock must be held, so that
-// the events are in order.
+// publish emits the numbers of a parent's children, and the pass that has just ended; nil if none has. The lock must be held, so
+// that the events are in order.
 func (f *family) publish(p *parent, ended *observe.EndedPass) {
 	if p == nil || p.object == nil || !f.reconciler.deps.Sink.Wants(observe.KindChildrenChanged) {
 		return
@@ -140,8 +140,8 @@ type alarm struct {
 	over  bool
 }
 
-// raise publishes an alarm about a child, or updates a published one. The alarm ends if the next write does not come in time, because
-// its cause has then ended. The lock must be held.
+// raise publishes an alarm about a child, or updates a published one. The alarm ends if the next write does not come in time,
+// because its cause has then ended. The lock must be held.
 func (f *family) raise(c *child, r *repeats, a inspect.Alarm) {
 	p := f.parents[c.Owner()]
 	if r.delay == 0 || p == nil || p.object == nil {
@@ -194,8 +194,8 @@ func (f *family) emitAlarm(a inspect.Alarm, over bool) {
 	observe.Emit(f.reconciler.deps.Sink, observe.AlarmChanged{Alarm: a, Over: over, Again: true, Logger: f.reconciler.deps.Logger})
 }
 
-// emitBrake publishes the alarm about children of a resource that the brake keeps. The alarm is over if no parent has such children. The
-// lock must be held.
+// emitBrake publishes the alarm about children of a resource that the brake keeps. The alarm is over if no parent has such
+// children. The lock must be held.
 func (f *family) emitBrake(resource string) {
 	held := len(f.brake.held[resource])
 	f.emitAlarm(inspect.Alarm{

@@ -20,8 +20,8 @@ import (
 // maxTries is the maximum number of attempts at a request for a child that other clients change at the same time.
 const maxTries = 6
 
-// update applies a known child of the parent. If the drift is certain, the first apply is forced, for the known version only. Otherwise,
-// the first apply without force shows the conflicts.
+// update applies a known child of the parent. If the drift is certain, the first apply is forced, for the known version only.
+// Otherwise, the first apply without force shows the conflicts.
 func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []children.Drift, ownership children.Ownership, certain bool) error {
 	force := ownership == children.Lost || certain
 	tree, version, uid := d.tree, "", c.UID
@@ -144,8 +144,8 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 	})
 }
 
-// accept stores the answer to an apply, records and logs the fields that it took back, and reassigns the fields to their managers. The
-// child is the version before the apply; nil for a new or adopted child.
+// accept stores the answer to an apply, records and logs the fields that it took back, and reassigns the fields to their managers.
+// The child is the version before the apply; nil for a new or adopted child.
 func (p *Pass) accept(ctx context.Context, d *desired, c *child, answer *object.Object, drift []children.Drift) error {
 	before := ""
 	if c != nil {
@@ -247,8 +247,9 @@ func (p *Pass) named(d *desired, tree map[string]any, newest *object.Object, dri
 	return found
 }
 
-// failed converts the error of a request to an error that decides about the pass. The verb is "apply", "prune" or "delete". A missing
-// namespace or definition makes the pass wait, and a rejection is permanent. All other errors are retried, in each errors mode.
+// failed converts the error of a request to an error that decides about the pass. The verb is "apply", "prune" or "delete". A
+// missing namespace or definition makes the pass wait, and a rejection is permanent. All other errors are retried, in each errors
+// mode.
 func (p *Pass) failed(verb string, d *desired, err error) error {
 	switch {
 	case errors.Is(err, core.ErrStopping), core.IsFenced(err), handlers.ErrorKindOf(err) == handlers.KindWaiting:
