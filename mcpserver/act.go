@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,16 +22,16 @@ var errAttached = errors.New("another process builds the operator; start kopf mc
 
 // addActing adds the tools that change something: in clusters to develop with only.
 func (s *Server) addActing(server *mcp.Server) {
-	act(s, server, "apply", "Apply manifests to the development cluster: a file, a folder, a text of YAML, or the session's manifests. Returns the change of each object.", s.apply)
-	act(s, server, "retry", "Call failed and delayed handlers again now: those of one object, or with all_failed, the failed ones of all objects.", s.retry)
-	act(s, server, "rebuild", "Build the operator now and start it again, even if no file has changed. Then call wait_until_settled.", s.rebuild)
-	act(s, server, "pause", "Pause the operator: it handles nothing until resume is called. With an object, pause only that one, by an annotation.", s.pause)
-	act(s, server, "resume", "End the effect of the tool pause, for the operator or for one object.", s.resume)
+	act(s, server, "apply", false, "Apply manifests to the development cluster: a file, a folder, a text of YAML, or the session's manifests. Returns the change of each object.", s.apply)
+	act(s, server, "retry", false, "Call failed and delayed handlers again now: those of one object, or with all_failed, the failed ones of all objects.", s.retry)
+	act(s, server, "rebuild", false, "Build the operator now and start it again, even if no file has changed. Then call wait_until_settled.", s.rebuild)
+	act(s, server, "release_brake", true, "Continue to prune children after the operator has stopped it, because it pruned many after its start (status has the alarm). It deletes the children that the brake keeps: of all objects, or of those of a kind.", s.releaseBrake)
+	act(s, server, "pause", false, "Pause the operator: it handles nothing until resume is called. With an object, pause only that one, by an annotation.", s.pause)
+	act(s, server, "resume", false, "End the effect of the tool pause, for the operator or for one object.", s.resume)
 }
 
 // act adds a tool that needs a cluster to develop with.
-func act[In any](s *Server, server *mcp.Server, name, description string, do func(context.Context, In) (any, error)) {
-	destructive := false
+func act[In any](s *Server, server *mcp.Server, name string, destructive bool, description string, do func(context.Context, In) (any, error)) {
 	tool := &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{DestructiveHint: &destructive}}
 	addTool(server, tool, func(ctx context.Context, in In) (any, error) {
 		if err := s.options.MayAct(s.source.State()); err != nil {
@@ -161,6 +162,32 @@ func (s *Server) rebuild(ctx context.Context, _ nothing) (any, error) {
 		return nil, fmt.Errorf("rebuild: %w", err)
 	}
 	return Done{"the build has begun"}, nil
+}
+
+type releaseBrakeIn struct {
+	Kind string `json:"kind,omitempty" jsonschema:"the kind, the plural or the short name of the only resource whose objects lose their children"`
+}
+
+func (s *Server) releaseBrake(ctx context.Context, in releaseBrakeIn) (any, error) {
+	state := s.state()
+	if state.Snapshot == nil {
+		return nil, errNoOperator
+	}
+	brakes := explain.Brakes(state.Snapshot, in.Kind)
+	if len(brakes) == 0 {
+		return nil, errors.New("release_brake: no pruning has stopped")
+	}
+	var pruned []string
+	for _, b := range brakes {
+		if err := s.source.Do(ctx, runner.Intent{Kind: runner.IntentUnbrake, Value: b.Resource}); err != nil {
+			return nil, fmt.Errorf("release_brake: %w", err)
+		}
+		for _, k := range b.Kept {
+			pruned = append(pruned, k.Plural)
+		}
+	}
+	slices.Sort(pruned)
+	return Done{"continuing to prune " + strings.Join(slices.Compact(pruned), ", ")}, nil
 }
 
 type pauseIn struct {

@@ -137,6 +137,7 @@ func TestServer_AnswersAboutObjects(t *testing.T) {
 		{"wait_until_settled", nil, []string{`"settled":false`, "create: failed permanently (attempt 1): no"}, false},
 		{"wait_until_settled", map[string]any{"seconds": 601}, []string{"want at most 600"}, true},
 		{"retry", nil, []string{"retry: which object? give its kind and name, or all_failed"}, true},
+		{"release_brake", nil, []string{"release_brake: no pruning has stopped"}, true},
 		{"status", nil, []string{`"failed":1`, `"ignored":1`, `"actions":"allowed"`}, false},
 	} {
 		text, failed := ask(t, session, test.tool, test.arguments)
@@ -170,7 +171,7 @@ func TestServer_ActsOnlyIfItMay(t *testing.T) {
 		}
 	}
 	slices.Sort(acting)
-	if want := []string{"apply", "pause", "rebuild", "resume", "retry"}; !slices.Equal(acting, want) {
+	if want := []string{"apply", "pause", "rebuild", "release_brake", "resume", "retry"}; !slices.Equal(acting, want) {
 		t.Errorf("the tools that act are %q", acting)
 	}
 	if len(source.intents) > 0 {
@@ -218,6 +219,40 @@ func TestServer_SendsIntents(t *testing.T) {
 	for _, wrong := range []map[string]any{{"all_failed": true, "kind": "kex"}, {"kind": "kex", "name": "a"}, {"kind": "kex", "name": "a", "namespace": "one", "handler": "none"}} {
 		if text, failed := ask(t, session, "retry", wrong); !failed {
 			t.Errorf("%v: %s", wrong, text)
+		}
+	}
+}
+
+func TestServer_ReleasesTheBrakeOfAKindOrOfAll(t *testing.T) {
+	state := running()
+	own, other := state.Snapshot.Objects[0].Resource, "shops.v1.example.com"
+	state.Snapshot.Served = []inspect.Resource{{Key: own, Kind: "KopfExample", Short: "kex"}}
+	for children, parents := range map[string]string{"configmaps.v1": own, "jobs.v1.batch": other, "deployments.v1.apps": own} {
+		state.Snapshot.Operator.Alarms = append(state.Snapshot.Operator.Alarms,
+			inspect.Alarm{Kind: inspect.AlarmBrake, Object: &inspect.Ref{Resource: parents}, Resource: children, Count: 3})
+	}
+	for kind, want := range map[string]struct {
+		done    string
+		intents []string
+	}{
+		"":      {"continuing to prune configmaps, deployments, jobs", []string{own, other}},
+		"kex":   {"continuing to prune configmaps, deployments", []string{own}},
+		"shops": {"continuing to prune jobs", []string{other}},
+		"pods":  {"release_brake: no pruning has stopped", nil},
+	} {
+		session, source := connect(t, state, nil)
+		text, _ := ask(t, session, "release_brake", map[string]any{"kind": kind})
+		if !strings.Contains(text, want.done) {
+			t.Errorf("%q: %s", kind, text)
+		}
+		var got []string
+		for _, in := range source.intents {
+			if got = append(got, in.Value); in.Kind != runner.IntentUnbrake {
+				t.Errorf("%q: it did %+v", kind, in)
+			}
+		}
+		if !slices.Equal(got, want.intents) {
+			t.Errorf("%q: released %q, want %q", kind, got, want.intents)
 		}
 	}
 }

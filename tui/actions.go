@@ -27,7 +27,7 @@ var keys = struct{ apply, rebuild, pause, restart, logStrip, palette, keySheet, 
 
 // actions returns the actions of the keys: on the shown page, and everywhere.
 func (a *app) actions() []parts.Action {
-	actions := a.page().Actions()
+	actions := append(parts.ReleaseBrake(a.screen), a.page().Actions()...)
 	for _, key := range parts.PageKeys {
 		actions = append(actions, parts.Action{
 			Binding: parts.Key(string(key), ""), Name: "view: " + key.Title(), Column: parts.Go,

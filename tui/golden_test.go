@@ -122,6 +122,8 @@ func TestGolden_Screens(t *testing.T) {
 		{shot{"resources-long-kind", "shared", "resources"}, 120, 40},
 		{shot{"object-finalizer", "normal", "finalizer"}, 80, 24},
 		{shot{"object-label", "normal", "label"}, 80, 24},
+		{shot{"brake", "brake", "resources"}, 80, 24},
+		{shot{"brake-release", "brake", "brake"}, 80, 24},
 		{shot{"indices-none", "normal", "indices"}, 80, 24},
 		{shot{"index-search", "background", "contents, found"}, 80, 24},
 		{shot{"webhooks-denied", "admitting", "webhooks, first"}, 80, 24},

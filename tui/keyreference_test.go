@@ -15,7 +15,7 @@ func TestGolden_KeyReference(t *testing.T) {
 	var out strings.Builder
 	out.WriteString("# Keys of the workbench\n\nGenerated from the key maps by `make golden`. In the [workbench](workbench.md), `?` shows the keys of the view, with the reason for\n" +
 		"each that is not possible now, and `:` finds an action by its name. `esc` leaves whatever is open.\n")
-	u := start(t, "normal", 120, 40)
+	u := start(t, "brake", 120, 40)
 	var everywhere []parts.Action
 	own := u.app.page().Actions()
 	for _, a := range u.app.actions() {

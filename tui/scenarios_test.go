@@ -31,6 +31,7 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"owners":      withOwners,
 	"children":    withChildren,
 	"hot-loop":    hotLoop,
+	"brake":       brakePulled,
 	"waiting":     waitingForPod,
 	"shared":      sharedFunction,
 }
@@ -270,6 +271,16 @@ func hotLoop(now time.Time) *runner.State {
 	s.Snapshot.Operator.Alarms = []inspect.Alarm{
 		{Kind: inspect.AlarmForbidden, Since: now, Verb: "patch", Resource: podKey + "/status", Message: `pods "web-0" is forbidden: User "claims" cannot patch resource "pods/status"`},
 		{Kind: inspect.AlarmHotLoop, Since: now, Field: "status.seen", Count: 1400, Object: &inspect.Ref{Resource: evcKey, Namespace: "default", Name: "web-cache", UID: "uid-of-web-cache"}},
+	}
+	return s
+}
+
+// brakePulled returns a state in which the operator has stopped to prune children of claims.
+func brakePulled(now time.Time) *runner.State {
+	s := withChildren(now)
+	s.Snapshot.Operator.Alarms = []inspect.Alarm{
+		{Kind: inspect.AlarmBrake, Since: now.Add(-time.Minute), Object: &inspect.Ref{Resource: evcKey}, Resource: "deployments.v1.apps", Count: 4},
+		{Kind: inspect.AlarmBrake, Since: now.Add(-time.Minute), Object: &inspect.Ref{Resource: evcKey}, Resource: "configmaps.v1", Count: 12},
 	}
 	return s
 }

@@ -75,6 +75,7 @@ var screens = map[string][]string{
 	"quit":            {"q"},
 	"toast":           {"n", "n", "r"},
 	"no strip":        {"L"},
+	"brake":           {"B"},
 }
 
 // widths and heights are around every size at which the layout changes, and beyond.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -51,26 +52,12 @@ func releaseBrake(ctx context.Context, cmd *cobra.Command, f *retryFlags, kind s
 // brakedResources returns the keys of the resources whose objects keep children because of the brake, and the plurals of these
 // children.
 func brakedResources(s *inspect.Snapshot, kind string) (parents, children []string) {
-	for i := range s.Operator.Alarms {
-		a := &s.Operator.Alarms[i]
-		if a.Kind != inspect.AlarmBrake || a.Object == nil || kind != "" && !isResourceNamed(s, a.Object.Resource, kind) {
-			continue
+	for _, b := range explain.Brakes(s, kind) {
+		parents = append(parents, b.Resource)
+		for _, k := range b.Kept {
+			children = append(children, k.Plural)
 		}
-		plural, _, _ := strings.Cut(a.Resource, ".")
-		parents, children = append(parents, a.Object.Resource), append(children, plural)
 	}
-	slices.Sort(parents)
 	slices.Sort(children)
-	return slices.Compact(parents), slices.Compact(children)
-}
-
-// isResourceNamed reports whether a word names a resource of an operator.
-func isResourceNamed(s *inspect.Snapshot, key, word string) bool {
-	o := inspect.Object{Ref: inspect.Ref{Resource: key}}
-	for i := range s.Served {
-		if s.Served[i].Key == key {
-			o.Kind, o.Short = s.Served[i].Kind, s.Served[i].Short
-		}
-	}
-	return inspect.IsNamed(&o, word)
+	return parents, slices.Compact(children)
 }
