@@ -359,6 +359,9 @@ type HandlerState struct {
 
 	// Attempts are the attempts of this process. Old attempts are dropped.
 	Attempts []Attempt `json:"attempts,omitempty"`
+
+	// Steps are the steps of the unfinished handling, or of a failed one, in the order of their calls.
+	Steps []Step `json:"steps,omitempty"`
 }
 
 // HandlerPhase is the state of a handler for one object.

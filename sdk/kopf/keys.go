@@ -2,14 +2,13 @@ package kopf
 
 import (
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/hex"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // Stepper is the request of a change handler or of its sub-handler: a [Change] or a [FieldChange].
@@ -43,16 +42,8 @@ func (s stepper) key(part string) StepKey {
 			turn = keyed.Turn(s.call.Started)
 		}
 	}
-	hash := sha256.New()
-	for _, text := range []string{"kopf-step", string(s.uid), handler, turn, part} {
-		fmt.Fprintf(hash, "%d:%s", len(text), text)
-	}
-	return StepKey(keyEncoding.EncodeToString(hash.Sum(nil))[:keyLength])
+	return StepKey(state.StepKey(string(s.uid), handler, turn, part))
 }
-
-const keyLength = 40 // characters: 200 bits
-
-var keyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // StepKey is an idempotency key: 40 lower-case letters and digits.
 type StepKey string

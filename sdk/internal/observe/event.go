@@ -26,6 +26,7 @@ const (
 	KindMarkBroken
 	KindSlotAwaited
 	KindAttemptStarted
+	KindStepChanged
 	KindAttemptEnded
 	KindChildrenChanged
 	KindPassEnded

@@ -3,6 +3,7 @@ package observe
 import (
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -31,6 +32,9 @@ type Planned struct {
 	// Orphans are the records on the object whose handlers do not exist. They are only read with Changing.
 	Orphans []state.Orphan
 
+	// Steps are the recorded steps of the unfinished handling and of failed handlings. They are only read with Changing.
+	Steps []RecordedSteps
+
 	// Failures are the permanent failures that are recorded on the object. Again has the ids of the failed handlers that
 	// are retried; nil if the cause is not a retry of failures.
 	Failures []state.Failure
@@ -43,6 +47,13 @@ type Planned struct {
 
 	// Superseded counts the unfinished handlers of earlier causes, by the reasons of these causes.
 	Superseded map[string]state.Counts
+}
+
+// RecordedSteps are the steps of a handler that are recorded on the object.
+type RecordedSteps struct {
+	Handler string                // id of the handler
+	Turn    string                // part of the keys: see [state.StepTurn]
+	Steps   map[string]state.Step // steps by their names
 }
 
 // Background gives access to the daemons and timers of an object. It is safe for concurrent use.
@@ -103,6 +114,13 @@ type AttemptEnded struct {
 	Outcome handlers.Outcome
 	Err     error            // error that the handler returned; the outcome may ignore it
 	Line    handlers.LogLine // log line for people
+}
+
+// StepChanged reports the state of a step while its handler runs. The state is empty if the step has failed.
+type StepChanged struct {
+	Subject *Subject
+	Handler *handlers.Handler
+	Step    inspect.Step
 }
 
 // Recorded reports the new progress of a cause's handlers after some handlers were called. The requests that write the
@@ -195,6 +213,9 @@ func (AttemptStarted) Kind() Kind { return KindAttemptStarted }
 
 // Kind implements [Event].
 func (AttemptEnded) Kind() Kind { return KindAttemptEnded }
+
+// Kind implements [Event].
+func (StepChanged) Kind() Kind { return KindStepChanged }
 
 // Kind implements [Event].
 func (Recorded) Kind() Kind { return KindRecorded }

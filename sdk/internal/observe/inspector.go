@@ -100,7 +100,7 @@ func operatorIdentity() string {
 // Kinds implements [Subscriber].
 func (i *Inspector) Kinds() []Kind {
 	return []Kind{
-		KindEventDispatched, KindPlanned, KindMarkBroken, KindSlotAwaited, KindAttemptStarted, KindAttemptEnded, KindChildrenChanged, KindRecorded, KindPatchPending, KindSent, KindEnded,
+		KindEventDispatched, KindPlanned, KindMarkBroken, KindSlotAwaited, KindAttemptStarted, KindStepChanged, KindAttemptEnded, KindChildrenChanged, KindRecorded, KindPatchPending, KindSent, KindEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindAlarmChanged, KindResourcesServed, KindTypesCompared,
 		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
@@ -169,6 +169,8 @@ func (i *Inspector) receiveOfObject(event Event) {
 		if !e.Exhausted && e.Handler.Family != handlers.Index {
 			i.recall(e.Subject).receive(e)
 		}
+	case StepChanged:
+		i.recall(e.Subject).receive(e)
 	case AttemptEnded:
 		i.count(e)
 		i.recall(e.Subject).receive(e)

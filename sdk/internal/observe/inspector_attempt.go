@@ -116,6 +116,7 @@ func (o *shown) attemptEnded(e AttemptEnded) (known bool) {
 		return false
 	}
 	showAttempt(s, e)
+	s.Steps = withoutSteps(s.Steps, func(step inspect.Step) bool { return step.State == inspect.StepRunning })
 	ended := e.Began.Add(e.Took)
 	switch out := e.Outcome; {
 	case out.Final && e.Handler.Family == handlers.Timer && out.Err == nil:

@@ -80,6 +80,7 @@ func (o *shown) showCause(e Planned) {
 	}
 	o.decide(e)
 	o.showFailures(e)
+	o.showSteps(e)
 	o.showBackground(e)
 }
 

@@ -45,6 +45,8 @@ func (o shown) after(event Event, now time.Time) (after shown, publish bool) {
 		publish = o.slotAwaited(e)
 	case AttemptStarted:
 		publish = o.attemptStarted(e)
+	case StepChanged:
+		publish = o.stepChanged(e)
 	case AttemptEnded:
 		publish = o.attemptEnded(e)
 	case ChildrenChanged:
@@ -100,6 +102,9 @@ func (o *shown) ended(e Ended) (changed bool) {
 		done := *cause
 		done.Done = e.At
 		o.Cause, changed = &done, true
+	}
+	if e.Finished && e.Err == nil {
+		o.endSteps()
 	}
 	switch {
 	case e.Skipped:

@@ -70,6 +70,7 @@ func (c *cycle) report(plan observe.Planned) {
 	}
 	if c.plan.Changing {
 		plan.Orphans = state.Orphans(c.view.Stored, c.deps.Settings.Progress, c.served.Recorded)
+		plan.Steps = c.plan.CountedSteps(c.view, c.served.Changing)
 	}
 	observe.Emit(c.deps.Sink, plan)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
@@ -86,18 +87,43 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 		if fence.MayBegin(ctx) != nil {
 			return nil, core.ErrStopping
 		}
-		if step.Result, err = do(ctx); err != nil {
-			return nil, err
-		}
-		if err := c.checkStepResult(step.Result); err != nil {
-			return nil, err
-		}
-		step.At = object.FormatTime(c.deps.Now())
-		if step.Essence, err = state.EssenceHash(c.plan.Cause.New); err != nil {
+		s.reportStep(steps, name, inspect.StepRunning)
+		if step, err = c.callStep(ctx, do); err != nil {
+			s.reportStep(steps, name, "")
 			return nil, err
 		}
 	}
-	return step.Result, s.record(ctx, id, steps.WithStep(name, step), step)
+	if err = s.record(ctx, id, steps.WithStep(name, step), step); err != nil {
+		s.reportStep(steps, name, inspect.StepUnrecorded)
+		return step.Result, err
+	}
+	s.reportStep(steps, name, inspect.StepRecorded)
+	return step.Result, nil
+}
+
+// callStep calls the function of a step, and returns the record of the result.
+func (c *cycle) callStep(ctx context.Context, do func(context.Context) ([]byte, error)) (step state.Step, err error) {
+	if step.Result, err = do(ctx); err != nil {
+		return step, err
+	}
+	if err := c.checkStepResult(step.Result); err != nil {
+		return step, err
+	}
+	step.At = object.FormatTime(c.deps.Now())
+	step.Essence, err = state.EssenceHash(c.plan.Cause.New)
+	return step, err
+}
+
+// reportStep emits the state of a step; empty if it has failed. The steps of a handler that has returned are not reported.
+func (s *subhandlers) reportStep(steps state.HandlerSteps, name string, as inspect.StepState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cycle
+	if s.closed || !c.deps.Sink.Wants(observe.KindStepChanged) {
+		return
+	}
+	key := state.StepKey(c.object.UID, s.parent.ID, state.StepTurn(c.plan.Cause.Reason, steps.Epoch), name)
+	observe.Emit(c.deps.Sink, observe.StepChanged{Subject: c.subject, Handler: s.parent, Step: inspect.Step{Name: name, State: as, Key: key, At: c.deps.Now()}})
 }
 
 // record writes a step to the object. If the API server does not accept it, the memory of the object keeps the result, so that this

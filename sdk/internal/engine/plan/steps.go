@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -162,13 +161,12 @@ func (w *recorder) ended(steps state.HandlerSteps) state.HandlerSteps {
 	return ended
 }
 
-// Turn returns the part of idempotency keys that differs between the handlings of an object. A handler is called for one creation and
-// one deletion of an object, so that these need no count.
+// Turn returns the turn of a handler: see [state.StepTurn]. Creations and deletions use no record.
 func (p *Plan) Turn(v *View, id string, started time.Time) string {
 	switch reason := p.Cause.Reason; reason {
 	case handlers.ReasonCreate, handlers.ReasonDelete:
-		return string(reason)
+		return state.StepTurn(reason, 0)
 	default:
-		return string(reason) + " " + strconv.Itoa(p.UseSteps(v, id, started).Epoch)
+		return state.StepTurn(reason, p.UseSteps(v, id, started).Epoch)
 	}
 }

@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
+)
+
+// waitSteps waits until the steps of the handler of the only object have the states. It returns the steps.
+func waitSteps(op *kopftest.Operator, states ...inspect.StepState) (steps []inspect.Step) {
+	op.WaitInspect("the steps are shown", func(s *inspect.Snapshot) bool {
+		if len(s.Objects) != 1 || len(s.Objects[0].Handlers) == 0 {
+			return false
+		}
+		steps = s.Objects[0].Handlers[0].Steps
+		same := len(steps) == len(states)
+		for i := range steps {
+			same = same && steps[i].State == states[i]
+		}
+		return same
+	})
+	return steps
+}
+
+func TestInspector_ShowsStepsWhileTheyRunAndAfterARestart(t *testing.T) {
+	cluster := newCluster(t)
+	var keys sync.Map
+	grants := make(chan error)
+	register := func(r *kopf.Registry) {
+		kopf.OnUpdate(r, kexes, func(ctx context.Context, c *change) error {
+			bucket, err := kopf.Step(ctx, c, "create-bucket", func(_ context.Context, key kopf.StepKey) (string, error) {
+				keys.Store("create-bucket", string(key))
+				return "b-1", nil
+			})
+			if err != nil {
+				return err
+			}
+			_, err = kopf.Step(ctx, c, "grant", func(_ context.Context, key kopf.StepKey) (string, error) {
+				keys.Store("grant", string(key))
+				return bucket, <-grants
+			})
+			return err
+		}, kopf.ID("update"), kopf.RetryDelay(time.Hour))
+	}
+	op := cluster.Run(register)
+	x := cluster.Create(example("x"))
+	waitHandled(x)
+	x.Patch(field("two"))
+	steps := waitSteps(op, inspect.StepRecorded, inspect.StepRunning)
+	for i, name := range []string{"create-bucket", "grant"} {
+		if key, _ := keys.Load(name); steps[i].Name != name || steps[i].Key != key || steps[i].At.IsZero() {
+			t.Errorf("step %d: %+v, want the key %v", i, steps[i], key)
+		}
+	}
+	grants <- errors.New("no answer")
+	if left := waitSteps(op, inspect.StepRecorded); left[0].Name != "create-bucket" {
+		t.Errorf("after the failure: %+v", left)
+	}
+	op.WaitLogs("no answer", 1)
+	op.Stop()
+	again := cluster.Run(register) // the handler is not called before an hour
+	if former := waitSteps(again, inspect.StepRecorded); former[0].Key != steps[0].Key || former[0].At.After(steps[1].At) {
+		t.Errorf("after the restart: %+v, want %+v", former, steps[0])
+	}
+}

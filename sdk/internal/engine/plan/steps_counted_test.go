@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+// recordStep records a step of a handler in its handling.
+func (f *fate) recordStep(one *step, id string) {
+	f.t.Helper()
+	progress, _ := one.plan.Progress.Handler(id)
+	steps := one.plan.UseSteps(one.view, id, progress.Record.Started).WithStep("bucket", state.Step{
+		At: object.FormatTime(f.now), Result: json.RawMessage(`"b-1"`),
+	})
+	p, err := one.plan.StepPatch(one.view, steps, one.own)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	one.view.NoteSteps(steps)
+	f.edit(p.Tree())
+	one.view.Recorded(p, parse(f.t, f.text))
+}
+
+// counted returns the turns of the steps that count, by the handlers.
+func (f *fate) counted() map[string]string {
+	f.t.Helper()
+	f.now = f.now.Add(time.Hour)
+	one := f.plan(watch.Modified, nil)
+	turns := map[string]string{}
+	for _, steps := range one.plan.CountedSteps(one.view, f.served.Changing) {
+		if len(steps.Steps) != 1 {
+			f.t.Errorf("steps: %v", steps)
+		}
+		turns[steps.Handler] = steps.Turn
+	}
+	return turns
+}
+
+func TestCountedSteps_OfTheUnfinishedHandling(t *testing.T) {
+	f := handled(t, &handlers.Handler{ID: "fn", Family: handlers.Update})
+	if got := f.counted(); len(got) != 0 {
+		t.Errorf("before: %v", got)
+	}
+	f.edit(spec(2))
+	one, _ := f.turn(watch.Modified, "fn")
+	f.recordStep(one, "fn")
+	if got := f.counted(); got["fn"] != "update 0" {
+		t.Errorf("after the record: %v", got)
+	}
+	f.record(one, outcomes("fn", retry))
+	if got := f.counted(); got["fn"] != "update 0" {
+		t.Errorf("in the next attempt: %v", got)
+	}
+	f.edit(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/fn": nil}}})
+	if got := f.counted(); len(got) != 0 {
+		t.Errorf("after the end by another operator: %v", got)
+	}
+}
+
+func TestCountedSteps_OfFailedHandlersUntilTheNextChange(t *testing.T) {
+	f := handled(t, &handlers.Handler{ID: "fn", Family: handlers.Update})
+	f.edit(spec(2))
+	one, _ := f.turn(watch.Modified, "fn")
+	f.recordStep(one, "fn")
+	f.record(one, outcomes("fn", failure))
+	if got := f.counted(); got["fn"] != "update 0" {
+		t.Errorf("after the failure: %v", got)
+	}
+	f.edit(spec(3))
+	if got := f.counted(); len(got) != 0 {
+		t.Errorf("after the next change: %v", got)
+	}
+}
