@@ -45,6 +45,8 @@ type Planned struct {
 	Begun    bool
 	Selected []*handlers.Handler
 
+	PassDue bool // a pass of the reconcile handler begins after the change handlers
+
 	// Superseded counts the unfinished handlers of earlier causes, by the reasons of these causes.
 	Superseded map[string]state.Counts
 }

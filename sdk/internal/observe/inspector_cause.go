@@ -37,6 +37,19 @@ func (o *shown) planned(e Planned) {
 	case e.Cause != nil:
 		o.showCause(e)
 	}
+	if e.PassDue {
+		o.showDuePass()
+	}
+}
+
+// showDuePass shows that the reconcile handler has yet to handle the version. Otherwise, the object would still look settled or failed by
+// the outcome of the previous pass, although its version is the new one.
+func (o *shown) showDuePass() {
+	for i := range o.Handlers {
+		if s := &o.Handlers[i]; groupOf(*s) == handlers.Reconciling && s.State != inspect.PhaseRunning {
+			s.State, s.Error, s.Next = inspect.PhaseNext, nil, time.Time{}
+		}
+	}
 }
 
 // ownersOf returns the owner references of an object; nil if the object cannot be decoded.

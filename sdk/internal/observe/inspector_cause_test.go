@@ -3,6 +3,7 @@ package observe
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -235,5 +236,37 @@ func TestInspectedObject_FunctionsWithOneIDAreApart(t *testing.T) {
 			}
 		}
 		Emit(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
+	}
+}
+
+func TestInspector_ObjectIsUnsettledUntilItsDuePassEnds(t *testing.T) {
+	reconcile := &handlers.Handler{ID: "reconcile", Family: handlers.Reconcile}
+	in := newInspected(reconcile)
+	cause := &handlers.Cause{Resource: &pods}
+	identity := &Identity{}
+	plan := func(version string, due bool) *Subject {
+		subject := podSubject("a", version)
+		subject.Identity = identity
+		Emit(&in.sink, Planned{Subject: subject, Cause: cause, Handlers: in.handlers(), At: time.Now(), PassDue: due})
+		return subject
+	}
+	expect := func(version string, state inspect.ObjectState) {
+		t.Helper()
+		if o := in.only(t); o.ResourceVersion != version || o.State != state {
+			t.Errorf("version %s is %s, want version %s to be %s", o.ResourceVersion, o.State, version, state)
+		}
+	}
+	for i, end := range []struct {
+		err   error
+		state inspect.ObjectState
+	}{{nil, inspect.StateSettled}, {errors.New("bad"), inspect.StateFailed}, {nil, inspect.StateSettled}} {
+		version := strconv.Itoa(i + 1)
+		subject := plan(version, true)
+		expect(version, inspect.StateRunning)
+		Emit(&in.sink, AttemptStarted{Subject: subject, Handler: reconcile})
+		Emit(&in.sink, AttemptEnded{Subject: subject, Handler: reconcile, Began: time.Now(), Outcome: handlers.Outcome{Final: true, Err: end.err}, Err: end.err})
+		expect(version, end.state)
+		plan(version, false)
+		expect(version, end.state)
 	}
 }

@@ -22,7 +22,10 @@ type Passes interface {
 	// Stop stops all watches, but keeps the known children.
 	Stop()
 
-	// Begin returns the pass that is due for an object; nil if there is none.
+	// Due stores the newest version of an object, and reports whether a pass is due for it.
+	Due(ctx context.Context, b *Beginning) bool
+
+	// Begin returns the pass that is due for an object; nil if there is none. The object was given to Due before.
 	Begin(ctx context.Context, b *Beginning) Pass
 
 	// Delete deletes the children of a deleted object that the operator must delete before the object. It returns names of the
@@ -93,6 +96,9 @@ func (NoPasses) Adjust(context.Context, []resources.Resource, []resources.Resour
 
 // Stop implements [Passes].
 func (NoPasses) Stop() {}
+
+// Due implements [Passes].
+func (NoPasses) Due(context.Context, *Beginning) bool { return false }
 
 // Begin implements [Passes].
 func (NoPasses) Begin(context.Context, *Beginning) Pass { return nil }

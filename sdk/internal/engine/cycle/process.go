@@ -194,8 +194,9 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return p.holdChanges(ctx, c, unwritten)
 	}
 	s := c.situation()
+	var b *core.Beginning
 	if c.needsPlan() {
-		if err := p.handleChanges(ctx, c, s); err != nil {
+		if b, err = p.handleChanges(ctx, c, s); err != nil {
 			return nil, err
 		}
 	} else {
@@ -204,7 +205,7 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	if c.deleted() {
 		return nil, nil // a deleted object cannot be patched
 	}
-	stopped := p.reconcile(ctx, c, s)
+	stopped := p.reconcile(ctx, c, s, b)
 	if stopped != nil && (len(c.calls.out.ByID) == 0 || !errors.Is(stopped, core.ErrStopping)) {
 		return nil, stopped
 	}
@@ -218,22 +219,26 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 }
 
 // handleChanges plans the handling of the object's changes, calls the handlers, and adds the outcome to the patches of
-// the cycle.
-func (p *Processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situation) error {
+// the cycle. It returns the beginning of a pass as arrive does.
+func (p *Processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situation) (*core.Beginning, error) {
 	if err := c.detect(ctx, s); err != nil {
-		return err
+		return nil, err
 	}
 	if c.plan.Finalizer == plan.FinalizerAdded {
 		c.subject.Logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
 	}
 	s.Stopping = p.followDaemons(c)
-	if err := c.decide(s); err != nil {
-		return err
+	b, due, err := p.arrive(ctx, c, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.decide(s, due); err != nil {
+		return nil, err
 	}
 	if err := c.callPlanned(ctx, s.Requested); err != nil {
-		return err
+		return nil, err
 	}
-	return c.recordCalls(s)
+	return b, c.recordCalls(s)
 }
 
 // passEvents calls the event handlers for versions that were handled before, and sends only the patch of the handlers.

@@ -10,9 +10,28 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
+// arrive stores the newest version of the object for its passes, and reports whether a pass is due after the change handlers. The
+// beginning is nil during the deletion of the object, and if the filters of the reconcile handler exclude it.
+func (p *Processor) arrive(ctx context.Context, c *cycle, s *plan.Situation) (b *core.Beginning, due bool, err error) {
+	h := c.served.Handlers.Reconciler()
+	if h == nil || c.deleted() || c.object.Deleting || len(c.served.Handlers.Selected(handlers.Reconciling, c.plan.Cause)) == 0 {
+		return nil, false, nil
+	}
+	progress, err := c.view.ProgressOf([]string{h.ID}, c.deps.Now())
+	if err != nil {
+		return nil, false, err
+	}
+	former, _ := progress.Handler(h.ID)
+	b = &core.Beginning{
+		Key: c.key(), Object: c.object, Subject: c.subject, Essence: memory.HashEssence(c.plan.Cause.New),
+		Listed: c.memory.Life.Listed, RetryAt: former.Record.Delayed, Requested: s.Requested.Calls(h.ID),
+	}
+	return b, p.passes.Due(ctx, b), nil
+}
+
 // reconcile calls the reconcile handler of the object if a pass is due. The handler is independent of the change handlers: it has its
 // own record, and causes end without it. If the filters exclude an object, its children stay as they are.
-func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) error {
+func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, b *core.Beginning) error {
 	h := c.served.Handlers.Reconciler()
 	if h == nil || c.deleted() || c.plan.Hold == plan.HoldFinalizer {
 		return nil
@@ -21,23 +40,21 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 		c.endPassRequest(s)
 		return p.deleteChildren(ctx, c, s)
 	}
-	if len(c.served.Handlers.Selected(handlers.Reconciling, c.plan.Cause)) == 0 {
+	if b == nil {
 		c.endPassRequest(s)
 		return nil
 	}
 	c.calls.reconciles = true
-	progress, err := c.view.ProgressOf([]string{h.ID}, c.deps.Now())
-	if err != nil {
-		return err
-	}
-	former, failing := progress.Handler(h.ID)
-	pass := p.passes.Begin(ctx, &core.Beginning{
-		Key: c.key(), Object: c.object, Subject: c.subject, Essence: memory.HashEssence(c.plan.Cause.New),
-		Listed: c.memory.Life.Listed, RetryAt: former.Record.Delayed, Requested: s.Requested.Calls(h.ID),
-	})
+	pass := p.passes.Begin(ctx, b)
 	if pass == nil {
 		return nil
 	}
+	progress, err := c.view.ProgressOf([]string{h.ID}, c.deps.Now())
+	if err != nil {
+		pass.Abort()
+		return err
+	}
+	former, failing := progress.Handler(h.ID)
 	if !c.mayBegin(h) {
 		pass.Abort() // its reasons stay until the object has a slot
 		return nil
@@ -55,7 +72,7 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation) 
 	c.view.Kinds().Store(c.view.Stored, pass.Kinds(c.view.Kinds().Read(c.view.Stored)), c.writes.Own)
 	pass.End(out)
 	if health, says := pass.Health(out.Err); says {
-		c.calls.conditions.Passed(memory.HashEssence(c.plan.Cause.New), out, health)
+		c.calls.conditions.Passed(b.Essence, out, health)
 	}
 	s.Requested.NoteCalled(h.ID)
 	c.endPassRequest(s)

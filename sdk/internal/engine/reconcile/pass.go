@@ -53,6 +53,20 @@ type noted struct {
 	name childName
 }
 
+// Due implements [core.Passes].
+func (r *Reconciler) Due(ctx context.Context, b *core.Beginning) bool {
+	f := r.family(b.Key.Resource)
+	if f == nil || fence.MayBegin(ctx) != nil { // a version from before a pause must not arrive after its begin
+		return false
+	}
+	f.arrive(b)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.parentOf(b.Object.UID)
+	now := r.deps.Now()
+	return len(p.wakes) > 0 && !p.retriesLater(b, now) && !p.waitsForBudget(now)
+}
+
 // Begin implements [core.Passes]. Without a pass, it returns a nil interface.
 func (r *Reconciler) Begin(ctx context.Context, b *core.Beginning) core.Pass {
 	if pass := r.begin(ctx, b); pass != nil {
@@ -64,21 +78,20 @@ func (r *Reconciler) Begin(ctx context.Context, b *core.Beginning) core.Pass {
 // begin returns the pass that is due for an object; nil if none is.
 func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	f := r.family(b.Key.Resource)
-	if f == nil || fence.MayBegin(ctx) != nil { // a version from before a pause must not arrive after its begin
+	if f == nil || fence.MayBegin(ctx) != nil {
 		return nil
 	}
-	f.arrive(b)
-	if !r.ready(f) { // checked after arrive: the end of the last list requeues the parents that have reasons
+	if !r.ready(f) { // checked after the version was stored: the end of the last list requeues the parents that have reasons
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := f.parentOf(b.Object.UID)
-	if len(p.wakes) == 0 {
+	p := f.parents[b.Object.UID]
+	if p == nil || len(p.wakes) == 0 { // nil if the object was forgotten after Due
 		return nil
 	}
-	if delay := b.RetryAt.Sub(r.deps.Now()); delay > 0 && p.wakes.Unprovoked() {
-		f.arm(p, inspect.WakeRetry, delay)
+	if now := r.deps.Now(); p.retriesLater(b, now) {
+		f.arm(p, inspect.WakeRetry, b.RetryAt.Sub(now))
 		return nil
 	}
 	if f.postpone(p) {

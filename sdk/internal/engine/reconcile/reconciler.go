@@ -223,12 +223,22 @@ func (f *family) wake(p *parent, w reasons.Wake) {
 // postpone reports whether the next pass must wait for the budget. If so, it starts a timer for the pass. An impatient reason begins
 // the pass earlier. The lock must be held.
 func (f *family) postpone(p *parent) bool {
-	delay := p.budget.Wait(f.reconciler.deps.Now())
-	if delay == 0 || !p.wakes.Patient() {
+	now := f.reconciler.deps.Now()
+	if !p.waitsForBudget(now) {
 		return false
 	}
-	f.arm(p, "", delay)
+	f.arm(p, "", p.budget.Wait(now))
 	return true
+}
+
+// waitsForBudget reports whether all reasons for the next pass wait for the budget.
+func (p *parent) waitsForBudget(now time.Time) bool {
+	return p.wakes.Patient() && p.budget.Wait(now) > 0
+}
+
+// retriesLater reports whether the next pass waits for the end of a retry delay.
+func (p *parent) retriesLater(b *core.Beginning, now time.Time) bool {
+	return b.RetryAt.After(now) && p.wakes.Unprovoked()
 }
 
 // requeue makes the queue process the parent, unless its newest version has yet to arrive. The lock must be held.

@@ -55,7 +55,12 @@ func newStorm(t *testing.T) *storm {
 		s.mu.Lock()
 		essence, takes := s.essence, s.takes
 		s.mu.Unlock()
-		p := r.begin(ctx, &core.Beginning{Key: b.Key, Object: b.Newest.Object, Subject: &observe.Subject{Logger: r.deps.Logger}, Essence: essence})
+		beginning := &core.Beginning{Key: b.Key, Object: b.Newest.Object, Subject: &observe.Subject{Logger: r.deps.Logger}, Essence: essence}
+		due := r.Due(ctx, beginning)
+		p := r.begin(ctx, beginning)
+		if due != (p != nil) {
+			s.t.Errorf("a pass was said to be due: %t; it began: %t", due, p != nil)
+		}
 		if p == nil {
 			return nil
 		}
