@@ -47,17 +47,32 @@ type judged struct {
 	disturb func(*http.Request) strange
 }
 
-// judge defines a resource whose status has the conditions of a schema, and runs an operator that keeps conditions of it. Nil stands
-// for a status without conditions.
-func judge(t *testing.T, own custom, conditions tree, register func(*kopf.Registry, *judged), configure ...func(*kopf.Operator)) *judged {
+// judgeIn defines a resource whose status has the conditions of a schema. Nil stands for a status without conditions.
+func judgeIn(t *testing.T, own custom, conditions tree) *judged {
 	t.Helper()
 	k := &judged{Cluster: newCluster(t), own: own}
 	k.own.group = k.Namespace + ".kopf.dev"
-	fields := tree{"observedGeneration": tree{"type": "integer", "format": "int64"}, "note": tree{"type": "string"}}
+	fields := tree{"observedGeneration": tree{"type": "integer", "format": "int64"}, "note": tree{"type": "string"}, "kopf": anyFields, "create_fn": anyFields}
 	if conditions != nil {
 		fields["conditions"] = conditions
 	}
 	k.own.defineAs(k.Cluster, tree{"type": "object", "properties": tree{"spec": anyFields, "status": tree{"type": "object", "properties": fields}}})
+	return k
+}
+
+// judge runs an operator that keeps conditions of a new resource: see [judgeIn].
+func judge(t *testing.T, own custom, conditions tree, register func(*kopf.Registry, *judged), configure ...func(*kopf.Operator)) *judged {
+	t.Helper()
+	k := judgeIn(t, own, conditions)
+	k.run(register, configure...)
+	return k
+}
+
+// beside returns another operator of the same resource, which does not run yet.
+func (k *judged) beside() *judged { return &judged{Cluster: k.Cluster, own: k.own} }
+
+func (k *judged) run(register func(*kopf.Registry, *judged), configure ...func(*kopf.Operator)) {
+	k.T().Helper()
 	k.op = k.Run(func(r *kopf.Registry) {
 		kopf.Conditions(r, k.own.selector())
 		register(r, k)
@@ -69,7 +84,6 @@ func judge(t *testing.T, own custom, conditions tree, register func(*kopf.Regist
 			return next.RoundTrip(req)
 		})
 	}))...)
-	return k
 }
 
 func (k *judged) note(req *http.Request) strange {
@@ -116,7 +130,12 @@ func (k *judged) settled(name string) {
 
 // conditionsOf returns the observed generation and the conditions of an object, sorted by their types.
 func conditionsOf(o *kopf.Object) string {
-	list, _ := o.Get("status.conditions").([]any)
+	status, _ := o.Get("status").(tree)
+	return conditionsIn(status)
+}
+
+func conditionsIn(status tree) string {
+	list, _ := status["conditions"].([]any)
 	var all []string
 	for _, item := range list {
 		c, _ := item.(tree)
@@ -127,7 +146,7 @@ func conditionsOf(o *kopf.Object) string {
 		all = append(all, text)
 	}
 	slices.Sort(all)
-	return strings.Join(append([]string{fmt.Sprint(o.Get("status.observedGeneration"))}, all...), " ")
+	return strings.Join(append([]string{fmt.Sprint(status["observedGeneration"])}, all...), " ")
 }
 
 func waitConditions(o *kopftest.Object, want string) *kopf.Object {

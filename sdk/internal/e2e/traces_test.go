@@ -125,22 +125,30 @@ func countIdle(lines []string) int {
 	return n
 }
 
-// transcript returns the lines of a recorded run.
-func transcript(t *testing.T, name string) []string {
+// recorded is a step, a request or a logged line of a recorded run.
+type recorded struct {
+	Step, Log, Level, Patch, Target string
+	Payload                         any
+}
+
+// recording returns a recorded run.
+func recording(t *testing.T, name string) (entries []recorded) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "traces", name+".transcript.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var entries []struct {
-		Step, Log, Level, Patch, Target string
-		Payload                         any
-	}
 	if err := json.Unmarshal(data, &entries); err != nil {
 		t.Fatal(err)
 	}
+	return entries
+}
+
+// transcript returns the lines of a recorded run.
+func transcript(t *testing.T, name string) []string {
+	t.Helper()
 	var out []string
-	for _, e := range entries {
+	for _, e := range recording(t, name) {
 		switch {
 		case e.Patch != "":
 			out = append(out, request(e.Patch, e.Target, e.Payload))

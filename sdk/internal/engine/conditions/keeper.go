@@ -35,7 +35,7 @@ type Object struct {
 	support *support        // support at the last decision; nil before the first decision
 	pass    *passed         // last pass; nil before the first pass
 	owned   map[string]bool // types of the conditions that handlers have set; nil before managedFields were read
-	content string          // decision.content of the last accepted request
+	content string          // decision.content of the last accepted request; empty after a list
 	refused string          // decision.content that the API server does not store; empty if there is none
 	written time.Time       // time of the last accepted request
 	again   time.Time       // earliest time of the next request after a failed request
@@ -88,6 +88,10 @@ func (o *Object) Set(c handlers.Condition, generation int64) error {
 	o.set[made.typ] = made
 	return nil
 }
+
+// Relisted implements [core.ObjectConditions]. The next request reads which conditions the handlers own, because an apply without a
+// condition of another replica would remove it.
+func (o *Object) Relisted() { o.owned, o.content = nil, "" }
 
 // Passed implements [core.ObjectConditions].
 func (o *Object) Passed(essence uint64, out handlers.Outcome, health core.Health) {

@@ -29,6 +29,10 @@ type ObjectConditions interface {
 	// seen.
 	Set(c handlers.Condition, generation int64) error
 
+	// Relisted records that the object was listed, for example after a pause. In the meantime, another replica may have written
+	// conditions.
+	Relisted()
+
 	// Passed records the result of a pass, and the hash of the parent's essence at the pass.
 	Passed(essence uint64, out handlers.Outcome, health Health)
 
@@ -64,6 +68,9 @@ var ErrNoConditions = errors.New("set a condition: the operator keeps no conditi
 
 // Set implements [ObjectConditions].
 func (NoConditions) Set(handlers.Condition, int64) error { return ErrNoConditions }
+
+// Relisted implements [ObjectConditions].
+func (NoConditions) Relisted() {}
 
 // Passed implements [ObjectConditions].
 func (NoConditions) Passed(uint64, handlers.Outcome, Health) {}

@@ -71,6 +71,9 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 	m := p.memories.Recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.NewMemo)
 	m.EnterTerm(p.memories.Term.Load(), newest.Object)
 	m.Ledger.Listed(newest.Object, batch.Complete)
+	if batch.Listed {
+		p.conditions.Of(batch.Key, served).Relisted()
+	}
 	if newest.Type == watch.Deleted {
 		defer p.forget(batch.Key, m)
 		if leftSelection(ctx, p.deps, served, newest.Object) {
