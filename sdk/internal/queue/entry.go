@@ -8,7 +8,7 @@ import (
 )
 
 // state is the progress of an object through the queue.
-type state int
+type state uint8
 
 const (
 	idle    state = iota // about to change its state, or to be dropped
@@ -20,15 +20,20 @@ const (
 
 // entry is an object in the queue. It is guarded by the lock of the queue.
 type entry struct {
-	key      Key
-	state    state
-	events   []watch.Event // events since the last batch; only the newest unless the resource keeps all
-	listed   bool          // an event since the last batch came from a list
-	complete uint64        // the greatest [watch.Event.Complete] since the last batch
+	key Key
 
-	newest   watch.Event // version to process if there are no events; zero if unknown
-	bodiless bool        // newest has only the identity of the object
-	again    bool        // process the object even without events
+	state    state
+	class    Class // the most urgent class of all that came since the last batch
+	rest     Class // class without the last event
+	origin   Class // class of the last batch
+	listed   bool  // an event since the last batch came from a list
+	catching bool  // the object was listed, and has to be handled for that reason
+	bodiless bool  // newest has only the identity of the object
+	again    bool  // process the object even without events
+
+	events   []watch.Event // events since the last batch; only the newest unless the resource keeps all
+	complete uint64        // the greatest [watch.Event.Complete] since the last batch
+	newest   watch.Event   // version to process if there are no events; zero if unknown
 
 	between []func(context.Context) // functions of [Queue.Between], called before the next processing
 
@@ -39,10 +44,13 @@ type entry struct {
 
 	gate *Gate // holds the object while closed; nil if there is none
 
-	next *entry // next entry in the ready list
+	prev, next *entry        // neighbours in the line of the ready list
+	since      time.Duration // time from the start of the queue until the entry came into the line
 }
 
-// fold adds an event.
+func newEntry(key Key) *entry { return &entry{key: key, class: nothing, rest: nothing} }
+
+// fold adds an event, but not its class.
 func (e *entry) fold(event watch.Event, keep bool) {
 	if !keep && len(e.events) > 0 {
 		e.events[0] = event
@@ -55,41 +63,40 @@ func (e *entry) fold(event watch.Event, keep bool) {
 	}
 }
 
-func (e *entry) clear() { e.events, e.listed, e.complete = nil, false, 0 }
-
-// fifo is a list of entries, linked through the entries themselves to save allocations.
-type fifo struct {
-	head, tail *entry
-	len        int
+func (e *entry) clear() {
+	e.events, e.listed, e.complete = nil, false, 0
+	e.class, e.rest = nothing, nothing
 }
 
-func (f *fifo) push(e *entry) {
-	if f.tail == nil {
-		f.head = e
-	} else {
-		f.tail.next = e
+// classOf returns the class of an event. The operator's own writes come back as events; to take them for changes by others would make
+// each object of a listing as urgent as a live one.
+func (e *entry) classOf(event watch.Event) Class {
+	switch {
+	case event.Type == watch.Listed && event.Object.Deleting:
+		return Due
+	case event.Type == watch.Listed:
+		return Listing
+	case e.isEcho(event) && e.state == waiting:
+		return min(e.origin, Due) // a retry is scheduled, which the event delays
+	case e.isEcho(event):
+		return e.origin
 	}
-	f.tail = e
-	f.len++
+	return Live
 }
 
-func (f *fifo) pushFirst(e *entry) {
-	if e.next = f.head; f.head == nil {
-		f.tail = e
-	}
-	f.head = e
-	f.len++
+// isEcho reports whether an event has the version that the processor has made or has seen.
+func (e *entry) isEcho(event watch.Event) bool {
+	known := e.newest.Object
+	return event.Type == watch.Modified && known != nil && known.ResourceVersion != "" && known.ResourceVersion == event.Object.ResourceVersion
 }
 
-func (f *fifo) pop() *entry {
-	e := f.head
-	if e == nil {
-		return nil
+// continued sets the class after the processing, during which the version of an echo was not known yet. If atOnce is set, the
+// object keeps the class of its batch.
+func (e *entry) continued(atOnce bool) {
+	if n := len(e.events); n > 0 && e.isEcho(e.events[n-1]) {
+		e.class = min(e.rest, e.origin)
 	}
-	if f.head = e.next; f.head == nil {
-		f.tail = nil
+	if atOnce {
+		e.class = min(e.class, e.origin)
 	}
-	e.next = nil
-	f.len--
-	return e
 }

@@ -15,7 +15,7 @@ func (q *Queue) PutBehind(gate *Gate, resource string, event watch.Event) {
 	q.put(gate, resource, event)
 }
 
-// Open opens a gate. The objects behind the gate are processed in the order of their arrival.
+// Open opens a gate. The objects behind the gate are processed by class, and within a class in the order of their arrival.
 func (q *Queue) Open(gate *Gate) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -30,10 +30,10 @@ func TestGate_ObjectsWaitUntilOpened(t *testing.T) {
 		j.check(t, "free 1")
 		q.Open(gate)
 		synctest.Wait()
-		j.check(t, "free 1", "a 1", "b 2", "c 1")
+		j.check(t, "free 1", "b 2", "a 1", "c 1")
 		q.PutBehind(gate, "pods", event(watch.Modified, "a", "2"))
 		synctest.Wait()
-		j.check(t, "free 1", "a 1", "b 2", "c 1", "a 2")
+		j.check(t, "free 1", "b 2", "a 1", "c 1", "a 2")
 		if n := q.remembered(); n != 0 {
 			t.Errorf("%d objects are remembered", n)
 		}

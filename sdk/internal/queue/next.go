@@ -18,7 +18,7 @@ const keepFor = time.Minute
 
 // Again requeues an object: a worker processes it at once or, if a worker is processing it, once more afterwards, with
 // [Batch.Requeued] set. The version of the event is only used if the queue knows no version of the object.
-func (q *Queue) Again(resource string, event watch.Event) {
+func (q *Queue) Again(class Class, resource string, event watch.Event) {
 	key := KeyOf(resource, event.Object)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -27,13 +27,14 @@ func (q *Queue) Again(resource string, event watch.Event) {
 	}
 	e := q.entries[key]
 	if e == nil {
-		e = &entry{key: key}
+		e = newEntry(key)
 		q.entries[key] = e
 	}
 	if e.newest.Object == nil {
 		e.newest = event
 	}
 	e.again = true
+	q.rank(e, class)
 	switch e.state {
 	case waiting:
 		q.unschedule(e)
@@ -44,7 +45,7 @@ func (q *Queue) Again(resource string, event watch.Event) {
 	}
 }
 
-// Recall requeues an object of which only the identity is known, before the other ready objects: a slot is waiting for it.
+// Recall requeues an object of which only the identity is known, as the first of [Due]: a slot is waiting for it.
 // Without a version in the queue, the processor gets a batch that is [Batch.Bodiless].
 func (q *Queue) Recall(resource string, stub *object.Object) {
 	key := KeyOf(resource, stub)
@@ -55,20 +56,21 @@ func (q *Queue) Recall(resource string, stub *object.Object) {
 	}
 	e := q.entries[key]
 	if e == nil {
-		e = &entry{key: key}
+		e = newEntry(key)
 		q.entries[key] = e
 	}
 	if e.newest.Object == nil {
 		e.newest, e.bodiless = watch.Event{Type: watch.Modified, Object: stub}, true
 	}
 	e.again = true
+	q.rank(e, Due)
 	switch e.state {
 	case waiting:
 		q.unschedule(e)
 		fallthrough
 	case idle:
 		e.state = ready
-		q.ready.pushFirst(e)
+		q.ready.pushFirst(e, q.now())
 		q.dispatch()
 	case ready, running, held: // the next processing of the object sees e.again
 	}
@@ -85,10 +87,11 @@ func (q *Queue) Between(key Key, do func(ctx context.Context)) bool {
 	}
 	e := q.entries[key]
 	if e == nil {
-		e = &entry{key: key}
+		e = newEntry(key)
 		q.entries[key] = e
 	}
 	e.between = append(e.between, do)
+	q.rank(e, Live)
 	switch e.state {
 	case waiting:
 		e.kept = &Next{After: time.Until(e.end)}
@@ -121,6 +124,7 @@ func (q *Queue) schedule(e *entry, next *Next) {
 		}
 		q.unschedule(e)
 		e.again = true
+		q.rank(e, Due)
 		q.enqueue(e)
 	})
 }

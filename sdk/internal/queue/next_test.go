@@ -93,7 +93,7 @@ func TestAgain_NeverReplacesNewerVersion(t *testing.T) {
 				return nil
 			}}, func(t *testing.T, q *Queue) {
 				state.arrange(q)
-				q.Again("pods", event("MODIFIED", "a", "old"))
+				q.Again(Live, "pods", event("MODIFIED", "a", "old"))
 				time.Sleep(time.Minute)
 				log.check(t, state.want...)
 			})
@@ -112,7 +112,7 @@ func TestAgain_EndsDelayOfNext(t *testing.T) {
 	}}, func(t *testing.T, q *Queue) {
 		q.Put("pods", event("", "a", "1"))
 		time.Sleep(time.Minute)
-		q.Again("pods", event("MODIFIED", "a", "2"))
+		q.Again(Live, "pods", event("MODIFIED", "a", "2"))
 		time.Sleep(2 * time.Hour)
 		log.check(t, "batch 1", "batch 1")
 	})

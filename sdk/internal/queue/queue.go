@@ -59,7 +59,9 @@ type Queue struct {
 	mu      sync.Mutex
 	stopped bool
 	entries map[Key]*entry
-	ready   fifo
+	began   time.Time
+	ready   readyList
+	catchUp CatchUp
 	scaling scaling
 	idle    []*worker // workers that wait for ready objects
 	waiting int
@@ -70,7 +72,7 @@ func New(ctx context.Context, options Options) *Queue {
 	if options.ExitTimeout == 0 {
 		options.ExitTimeout = DefaultExitTimeout
 	}
-	q := &Queue{options: options, entries: make(map[Key]*entry)}
+	q := &Queue{options: options, entries: make(map[Key]*entry), began: time.Now()}
 	q.ctx, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return q
 }
@@ -88,10 +90,15 @@ func (q *Queue) put(gate *Gate, resource string, event watch.Event) {
 	}
 	e := q.entries[key]
 	if e == nil {
-		e = &entry{key: key}
+		e = newEntry(key)
 		q.entries[key] = e
 	}
+	e.rest = e.class
+	q.raise(e, e.classOf(event))
 	e.fold(event, keep)
+	if event.Type == watch.Listed {
+		q.catchUp.add(e)
+	}
 	if gate != nil {
 		e.gate = gate
 	}
@@ -132,22 +139,39 @@ func (q *Queue) DropObjects(match func(key Key, namespace string) bool) {
 }
 
 func (q *Queue) drop(e *entry) {
+	if e.state == ready {
+		q.ready.remove(e)
+	}
 	e.clear()
 	e.kept = nil
 	switch e.state {
 	case waiting:
 		q.unschedule(e)
-		delete(q.entries, e.key)
+		q.forget(e)
 	case held:
 		e.state, e.gate = idle, nil
-		delete(q.entries, e.key)
+		q.forget(e)
 	case ready:
-		// The entry stays in the ready list; a worker finds no events and removes it.
-		e.again = false
+		e.again, e.state = false, idle
+		if len(e.between) == 0 {
+			q.forget(e)
+			return
+		}
+		q.rank(e, Live)
+		q.enqueue(e)
 	case running:
 		e.again = false
+		if len(e.between) > 0 {
+			q.rank(e, Live)
+		}
 	case idle:
 	}
+}
+
+// forget forgets an object that will not be handled.
+func (q *Queue) forget(e *entry) {
+	q.catchUp.drop(e)
+	delete(q.entries, e.key)
 }
 
 // Stats are the numbers of objects in a queue.
@@ -155,11 +179,13 @@ type Stats struct {
 	Ready   int // waiting for a worker
 	Running int // being processed
 	Waiting int // waiting for the delay of a [Next]
+
+	CatchUp CatchUp
 }
 
 // Stats returns the current numbers of objects.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Stats{Ready: q.ready.len, Running: q.scaling.running, Waiting: q.waiting}
+	return Stats{Ready: q.ready.len, Running: q.scaling.running, Waiting: q.waiting, CatchUp: q.catchUp}
 }

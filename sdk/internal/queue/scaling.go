@@ -22,6 +22,10 @@ const (
 	stuckFactor  = 4
 	slowRequest  = 5 * time.Second
 
+	// reserve is the inverse of the part of the workers that take no objects of listings, so that slow handlers of a listing
+	// do not occupy all workers. These workers come in addition to maxCounted, but not to a [Options].WorkerLimit.
+	reserve = 8
+
 	// rateWeight is the weight of the latest tick in the average rate.
 	rateWeight = 0.1
 )
@@ -31,6 +35,9 @@ type scaling struct {
 	running  int // number of workers that process an object or are about to take one
 	starting int // number of workers that are about to take an object
 	counted  int // number of counted workers
+
+	listing        int // number of running workers with an object of [Listing]
+	countedListing int // number of counted workers with an object of [Listing]
 
 	oldest, newest *worker // ends of the list of counted workers, ordered by the start of their objects
 
@@ -60,6 +67,9 @@ func (s *scaling) release(w *worker) {
 	}
 	w.counted = false
 	s.counted--
+	if w.listing {
+		s.countedListing--
+	}
 	if w.prev == nil {
 		s.oldest = w.next
 	} else {
@@ -73,10 +83,21 @@ func (s *scaling) release(w *worker) {
 	w.prev, w.next = nil, nil
 }
 
+// takesListing accounts for a worker that takes an object of [Listing].
+func (s *scaling) takesListing(w *worker) {
+	w.listing = true
+	s.listing++
+	s.countedListing++
+}
+
 // finished accounts for a worker that has finished an object.
 func (s *scaling) finished(w *worker) {
 	s.release(w)
 	s.running--
+	if w.listing {
+		w.listing = false
+		s.listing--
+	}
 	s.completed++
 }
 

@@ -36,7 +36,7 @@ func (q *Queue) Stop() error {
 		case running:
 		}
 	}
-	q.ready = fifo{}
+	q.ready = readyList{}
 	for _, w := range q.idle {
 		close(w.wake)
 	}

@@ -17,6 +17,7 @@ const maxIdle = 32
 type worker struct {
 	prev, next *worker // neighbours in the list of counted workers
 	counted    bool
+	listing    bool          // the current object is of [Listing]
 	began      time.Time     // start of the processing of the current object
 	requests   atomic.Int32  // number of running requests to the cluster
 	wake       chan struct{} // receives when an object is ready; closed when the queue stops
@@ -28,11 +29,34 @@ func (w *worker) request() (end func()) {
 	return func() { w.requests.Add(-1) }
 }
 
+// now returns the time since the start of the queue.
+func (q *Queue) now() time.Duration { return time.Since(q.began) }
+
 // enqueue puts an object into the ready list.
 func (q *Queue) enqueue(e *entry) {
 	e.state = ready
-	q.ready.push(e)
+	q.ready.push(e, q.now())
 	q.dispatch()
+}
+
+// rank raises the class of an object for a reason that is not an event.
+func (q *Queue) rank(e *entry, class Class) {
+	e.rest = min(e.rest, class)
+	q.raise(e, class)
+}
+
+// raise gives an object a class if that is more urgent, and moves it to the line of the class.
+func (q *Queue) raise(e *entry, class Class) {
+	switch {
+	case class >= e.class:
+	case e.state != ready:
+		e.class = class
+	default:
+		q.ready.remove(e)
+		e.class = class
+		q.ready.push(e, q.now())
+		q.dispatch()
+	}
 }
 
 // dispatch starts workers for ready objects, up to the limits.
@@ -54,18 +78,30 @@ func (q *Queue) dispatch() {
 
 // watchReady starts the ticks if the starting workers do not suffice for the ready objects.
 func (q *Queue) watchReady() {
-	limited := q.options.WorkerLimit > 0 && q.scaling.running >= q.options.WorkerLimit
-	if q.ready.len > q.scaling.starting && !limited && !q.stopped {
-		q.scaling.watch(q.tick)
+	s, n := &q.scaling, q.options.WorkerLimit
+	limited := n > 0 && (s.running >= n || s.listing >= n-n/reserve && q.ready.len == q.ready.lines[Listing].len)
+	if q.ready.len > s.starting && !limited && !q.stopped {
+		s.watch(q.tick)
 	}
 }
 
 func (q *Queue) mayStart() bool {
-	if q.options.WorkerLimit > 0 && q.scaling.running >= q.options.WorkerLimit {
+	s, n := &q.scaling, q.options.WorkerLimit
+	if n > 0 && s.running >= n || s.counted >= maxCounted+min(maxCounted/reserve, s.countedListing) {
 		return false
 	}
+	listing := q.ready.lines[Listing].len
 	// Each worker that is starting takes one ready object.
-	return q.scaling.counted < maxCounted && q.scaling.starting < q.ready.len
+	return s.starting < q.ready.len-listing+min(listing, q.roomForListing())
+}
+
+// roomForListing returns the number of workers that may take an object of [Listing].
+func (q *Queue) roomForListing() int {
+	room := maxCounted - q.scaling.countedListing
+	if n := q.options.WorkerLimit; n > 0 {
+		room = min(room, n-n/reserve-q.scaling.listing)
+	}
+	return max(0, room)
 }
 
 // begin accounts for a worker that is about to take an object.
@@ -93,7 +129,10 @@ func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 	defer q.mu.Unlock()
 	for {
 		q.scaling.starting--
-		if e := q.ready.pop(); e != nil {
+		if e := q.ready.pop(q.now(), q.roomForListing() > 0); e != nil {
+			if e.class == Listing {
+				q.scaling.takesListing(w)
+			}
 			q.process(ctx, e)
 		}
 		q.scaling.finished(w)
@@ -132,6 +171,7 @@ func (q *Queue) process(ctx context.Context, e *entry) {
 		batch.Newest, batch.Bodiless = e.events[n-1], false
 	}
 	kept := e.kept
+	e.origin = e.class
 	e.clear()
 	e.newest, e.bodiless, e.again = batch.Newest, batch.Bodiless, false
 	e.kept, e.state = nil, running
@@ -141,9 +181,9 @@ func (q *Queue) process(ctx context.Context, e *entry) {
 		q.outside(func() { next = q.options.Process(ctx, batch) })
 		e.newest, e.bodiless = batch.Newest, batch.Bodiless
 	}
-	if next != nil && next.After <= 0 {
-		e.again = true
-	}
+	atOnce := next != nil && next.After <= 0
+	e.again = e.again || atOnce
+	e.continued(atOnce)
 	switch {
 	case q.stopped:
 		delete(q.entries, e.key)
@@ -155,11 +195,13 @@ func (q *Queue) process(ctx context.Context, e *entry) {
 		}
 		if !q.hold(e) {
 			e.state = ready
-			q.ready.push(e)
+			q.ready.push(e, q.now())
 		}
 	case next != nil:
+		q.catchUp.handled(e)
 		q.schedule(e, next)
 	default:
+		q.catchUp.handled(e)
 		e.state = idle
 		delete(q.entries, e.key)
 	}

@@ -154,7 +154,7 @@ func (d *daemonHost) setCondition(task *daemons.Task, given handlers.Condition) 
 	if err := d.processor.conditions.Of(key, served).Set(given, version.Generation); err != nil {
 		return err
 	}
-	d.deps.Queue.Again(key.Resource, watch.Event{Type: watch.Modified, Object: version})
+	d.deps.Queue.Again(queue.Due, key.Resource, watch.Event{Type: watch.Modified, Object: version})
 	return nil
 }
 
@@ -256,7 +256,7 @@ func (d *daemonHost) Ended(task *daemons.Task) {
 	if d.processor.memories.Find(queue.KeyOf(resource, version)) == nil {
 		return // the object was deleted, and must not be remembered again
 	}
-	d.deps.Queue.Again(resource, watch.Event{Type: watch.Modified, Object: version})
+	d.deps.Queue.Again(queue.Live, resource, watch.Event{Type: watch.Modified, Object: version})
 }
 
 // NewTurn implements [daemons.Host].

@@ -169,7 +169,7 @@ func (i *Intents) retryNow(ctx context.Context, ref inspect.Ref, handler string)
 		return ref.Name + " was deleted"
 	}
 	known.RetryNow(memory.NewRetryRequest(handler))
-	i.Deps.Queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: object})
+	i.Deps.Queue.Again(queue.Live, ref.Resource, watch.Event{Type: watch.Modified, Object: object})
 	return ""
 }
 
@@ -286,7 +286,7 @@ func (i *Intents) RetryFailed(ctx context.Context, job core.RetryJob) error {
 	request := memory.NewRetryRequest(job.Handler)
 	if failed == nil && object == nil {
 		known.RetryNow(request)
-		i.Deps.Queue.Again(job.Key.Resource, watch.Event{Type: watch.Modified, Object: known.Group.Load().Live()})
+		i.Deps.Queue.Again(queue.Live, job.Key.Resource, watch.Event{Type: watch.Modified, Object: known.Group.Load().Live()})
 		return nil
 	}
 	if failed != nil {
@@ -297,7 +297,7 @@ func (i *Intents) RetryFailed(ctx context.Context, job core.RetryJob) error {
 		object = newest
 	}
 	known.RetryNow(request)
-	i.Deps.Queue.Again(job.Key.Resource, watch.Event{Type: watch.Modified, Object: object})
+	i.Deps.Queue.Again(queue.Live, job.Key.Resource, watch.Event{Type: watch.Modified, Object: object})
 	select {
 	case <-request.Taken:
 	case <-time.After(retryPatience):

@@ -42,14 +42,14 @@ func startOver(ctx context.Context, d *core.Deps, resources core.ServedResources
 		return "the operator has recorded nothing on " + ref.Name
 	case len(forget) == 0:
 		m.StartOver()
-		d.Queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: obj}) // no event follows
+		d.Queue.Again(queue.Live, ref.Resource, watch.Event{Type: watch.Modified, Object: obj}) // no event follows
 		return ""
 	}
 	patched, err := sendForgetting(ctx, d, res, ref, forget)
 	if m != nil && patched != nil {
 		m.StartOver()
 		m.Ledger.Wrote(patched, d.Now().Add(d.Settings.ConsistencyTimeout))
-		d.Queue.Again(ref.Resource, watch.Event{Type: watch.Modified, Object: patched}) // the handlers are called for this version
+		d.Queue.Again(queue.Live, ref.Resource, watch.Event{Type: watch.Modified, Object: patched}) // the handlers are called for this version
 	}
 	if kube.Classify(err) == kube.NotFound {
 		return ref.Name + " was deleted"

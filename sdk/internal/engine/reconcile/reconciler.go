@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -246,7 +247,20 @@ func (f *family) requeue(p *parent) {
 	if p.object == nil || p.outdated {
 		return
 	}
-	f.reconciler.deps.Queue.Again(f.resource.Key(), requeued(p.object))
+	f.reconciler.deps.Queue.Again(classOf(p.wakes), f.resource.Key(), requeued(p.object))
+}
+
+// classOf returns the class of a parent in the queue. A watched object can concern thousands of parents, which must not delay live
+// changes.
+func classOf(wakes reasons.List) queue.Class {
+	live := func(w reasons.Wake) bool { return w.Kind == inspect.WakeChild || w.Kind == inspect.WakeRequest }
+	switch {
+	case wakes.Unprovoked():
+		return queue.Listing
+	case slices.ContainsFunc(wakes, live):
+		return queue.Live
+	}
+	return queue.Due
 }
 
 // arm starts the timer of the next pass, unless a timer ends earlier. At the end, the timer adds a reason of the kind. If the kind is
