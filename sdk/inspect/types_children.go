@@ -73,7 +73,7 @@ const (
 	ResultYielded   ChildResult = "yielded"   // the operator left changed fields to other managers, and changed no other field
 	ResultUnchanged ChildResult = "unchanged" // the child already has the applied fields
 	ResultRefused   ChildResult = "refused"   // the API server refused the child, or the child belongs to another owner
-	ResultAwaited   ChildResult = "awaited"   // the child cannot be applied yet, for example because it is being deleted
+	ResultAwaited   ChildResult = "awaited"   // the child cannot be applied yet, for example because it is being deleted, changes all the time, or the API server does not answer
 	ResultPruned    ChildResult = "pruned"    // a pass in the last 10 minutes, or the last pass, deleted the child because it did not apply the child
 )
 

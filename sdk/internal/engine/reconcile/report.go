@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/shown"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
@@ -76,15 +77,8 @@ func (p *Pass) conclude(d *desired, err error) {
 		return
 	}
 	c := concluded{noted{d.kind, d.name}, observe.PassedChild{KindRef: shown.Ref(d.to.resource, d.name.namespace, d.name.name, ""), Result: d.result, Judged: d.judged}}
-	switch {
-	case err == nil:
-		c.Result = cmp.Or(c.Result, inspect.ResultUnchanged)
-	case handlers.ErrorKindOf(err) == handlers.KindWaiting:
-		c.Result = inspect.ResultAwaited
-	default:
-		c.Result = inspect.ResultRefused
-	}
-	if err != nil {
+	if c.Result = cmp.Or(c.Result, inspect.ResultUnchanged); err != nil {
+		c.Result = resultOf(err)
 		c.Error = p.subject.Secrets.Text(f.reconciler.deps.Settings.Redaction.Of(d.to.resource).Text(handlers.ErrorText(err), d.created))
 	}
 	now := f.reconciler.deps.Now()
@@ -99,6 +93,22 @@ func (p *Pass) conclude(d *desired, err error) {
 		c.Drift = append(c.Drift, inspect.FieldDrift{Path: one.Path, Manager: one.Manager, Scale: one.Scaled(), At: now, Outcome: outcome})
 	}
 	p.concluded = append(p.concluded, c)
+}
+
+// resultOf returns the result of a failed apply. Failures that say nothing about the child are no refusals, such as a lost answer.
+func resultOf(err error) inspect.ChildResult {
+	switch handlers.ErrorKindOf(err) {
+	case handlers.KindWaiting:
+		return inspect.ResultAwaited
+	case handlers.KindTemporary:
+		switch kube.Classify(err) {
+		case kube.Unclassified, kube.Transient, kube.TooManyRequests:
+			return inspect.ResultAwaited
+		default:
+		}
+	default:
+	}
+	return inspect.ResultRefused
 }
 
 // results returns the results for applied children in the order of the applies, then for pruned and for other children. The lock
