@@ -21,6 +21,10 @@ type Objects interface {
 	// reads.
 	Owned(ctx context.Context, ref inspect.Ref, served []inspect.Resource) ([]string, error)
 
+	// Rows returns objects with the columns that kubectl shows for them, at most 500. Without the columns of the API server,
+	// which some aggregated servers do not have, the Columns of the rows are empty.
+	Rows(ctx context.Context, q RowQuery) ([]Row, error)
+
 	// Draft reads an object to be edited.
 	Draft(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
 

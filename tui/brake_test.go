@@ -9,7 +9,7 @@ import (
 
 func TestBrake_ReleasedAfterAQuestion(t *testing.T) {
 	u := start(t, "brake", 80, 24).sees("✗ pruning of deployments stopped").sees("B release brake").press("B").
-		sees("configmaps of 12 "+evcKey).press("enter").seesNot("Delete the children")
+		sees("configmaps of 12 " + evcKey).press("enter").seesNot("Delete the children")
 	if len(u.source.intents) != 0 {
 		t.Fatalf("the question alone did %+v", u.source.intents)
 	}

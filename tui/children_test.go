@@ -181,3 +181,54 @@ func TestChildren_AnotherPassOnRequest(t *testing.T) {
 	u.press("h", "G", "T").sees("✓ retrying reconcile of web-data")
 	start(t, "children", 80, 24).press("j", "j").sees("(r retry now)")
 }
+
+func TestChildren_ShowTheColumnsOfKubectl(t *testing.T) {
+	u := start(t, "children", 120, 40).press("j", "j", "j", "j", "j")
+	read := func() (resources []string) {
+		for _, q := range u.source.objects.read {
+			if q.Labels != "kopf.dev/owner-uid=uid-of-web-cache" || q.Namespace != "default" {
+				t.Errorf("read %+v", q)
+			}
+			resources = append(resources, q.Resource)
+		}
+		u.source.objects.read = nil
+		slices.Sort(resources)
+		return resources
+	}
+	all := []string{"configmaps.v1", "deployments.v1.apps", "jobs.v1.batch", "poddisruptionbudgets.v1.policy"} // those of which there are children
+	u.press("w")
+	if got := read(); got != nil {
+		t.Errorf("read %q although the tab is not shown", got)
+	}
+	u.press("o", "j").cursorOn("READY 1/3  UP-TO-DATE 3").sees("READY 1/3  UP-TO-DATE 3  AVAILABLE 1  AGE 12m").wait(time.Second).wait(3 * time.Second)
+	if got := read(); !slices.Equal(got, all) {
+		t.Errorf("read %q, want %q", got, all)
+	}
+	u.wait(time.Second)
+	if got := read(); !slices.Equal(got, all) {
+		t.Errorf("after five seconds, read %q, want %q", got, all)
+	}
+	u.publish(func(*runner.State) {})
+	if got := read(); got != nil {
+		t.Errorf("with the operator's next answer, read %q at once", got)
+	}
+	u.source.objects.failed = "403 forbidden: no"
+	u.wait(time.Second).cursorOn("Deployment").seesNot("READY").sees("! the columns of kubectl are unknown: 403 forbidden: no")
+	read()
+	u.press("enter").wait(time.Minute)
+	if got := read(); got != nil {
+		t.Errorf("read %q while the YAML of a child is shown", got)
+	}
+	u.press("esc", "h").wait(0)
+	read()
+	u.wait(time.Minute)
+	if got := read(); got != nil {
+		t.Errorf("read %q while the table is not shown", got)
+	}
+	u.source.objects.failed = ""
+	u.resize(80, 24).press("o").cursorOn("Deployment web-cache").sees("READY 1/3  UP-TO-DATE 3  AVAILABLE 1  AGE 12m").seesNot("KUBECTL GET")
+	u.publish(func(s *runner.State) { s.Attached = "unix:/s" }).wait(time.Minute)
+	if read(); u.wait(time.Minute).source.objects.read != nil {
+		t.Error("kopf attach has read from the cluster")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,9 @@ type fakeObjects struct {
 	events []runner.Event
 	failed string // reason that nothing can be read; empty if all can
 	unread error  // error in reading some manifests; nil if all can be read
+
+	reads sync.Mutex
+	read  []runner.RowQuery
 
 	calls   []string
 	refuse  []error // results of the next calls of Save
@@ -88,6 +92,30 @@ func (f *fakeObjects) Watch(context.Context, runner.Look, func(runner.Looked)) {
 
 func (f *fakeObjects) Owned(context.Context, inspect.Ref, []inspect.Resource) ([]string, error) {
 	return f.owned, f.ownedBy
+}
+
+// Rows returns the objects with the names of the demo's children.
+func (f *fakeObjects) Rows(_ context.Context, q runner.RowQuery) ([]runner.Row, error) {
+	f.reads.Lock()
+	defer f.reads.Unlock()
+	f.read = append(f.read, q)
+	if f.failed != "" {
+		return nil, errors.New(f.failed)
+	}
+	row := func(uid string, columns ...string) runner.Row {
+		r := runner.Row{KindRef: inspect.KindRef{Ref: inspect.Ref{Resource: q.Resource, Namespace: q.Namespace, UID: uid}}}
+		for i := 0; i < len(columns); i += 2 {
+			r.Columns = append(r.Columns, runner.Column{Title: columns[i], Text: columns[i+1]})
+		}
+		return r
+	}
+	switch q.Resource {
+	case "configmaps.v1":
+		return []runner.Row{row("uid-of-ConfigMapweb-cache", "DATA", "3", "AGE", "12m")}, nil
+	case "deployments.v1.apps":
+		return []runner.Row{row("uid-of-Deploymentweb-cache", "READY", "1/3", "UP-TO-DATE", "3", "AVAILABLE", "1", "AGE", "12m")}, nil
+	}
+	return nil, nil
 }
 
 func (f *fakeObjects) Draft(_ context.Context, ref inspect.Ref, _ [][]string) (*runner.Draft, error) {

@@ -27,9 +27,6 @@ type Source interface {
 	// Do performs an intent. The error is shown to the user.
 	Do(ctx context.Context, intent runner.Intent) error
 
-	// Objects returns the access to single objects of the cluster; nil without a connection.
-	Objects() runner.Objects
-
 	parts.Operator
 }
 

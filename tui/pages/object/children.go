@@ -30,7 +30,8 @@ type childrenPane struct {
 	selected childRow // row at the cursor
 	top      int      // row of the screen with the titles of the table, as drawn last
 
-	opened *yamlPane // the child whose YAML is shown, or nil
+	columns childColumns
+	opened  *yamlPane // the child whose YAML is shown, or nil
 }
 
 // childRow is a row of the table: a child, one of its drifted fields, or the number of omitted children.
@@ -205,7 +206,10 @@ func (p *childrenPane) draw(b *render.Block, o *inspect.Object, gone bool) {
 		return
 	}
 	detail := 0
-	if b.Rest() >= 14 {
+	switch {
+	case b.Rest() >= 16 && len(p.columns.byUID)+len(p.columns.unread) > 0:
+		detail = 4
+	case b.Rest() >= 14:
 		detail = 3
 	}
 	p.top = b.Len()
@@ -253,6 +257,11 @@ func (p *childrenPane) drawSelected(b *render.Block) {
 		return
 	}
 	b.Rule(explain.KindName(&r.child.KindRef), r.child.Resource)
+	if text := p.columns.of(r.child); text != "" && b.H > 3 {
+		b.End(b.Line().Skip(1).Put(explain.Dim, cutColumns(text, b.W-2)))
+	} else if err := p.columns.unread[r.child.Resource]; err != nil && b.H > 3 {
+		b.Prose(explain.Warn, "! the columns of kubectl are unknown: "+err.Error(), 1)
+	}
 	switch {
 	case r.drift != nil:
 		b.Prose(explain.DriftWord(r.drift).Tone, p.driftText(r.drift), b.Rest())

@@ -13,13 +13,16 @@ const (
 	childSinceColumn
 	childResultColumn
 	childDetailColumn
+	childColumnsColumn
 )
 
 func (p *childrenPane) table(o *inspect.Object) *render.Table {
-	name := 0
+	name, detail, columns := 0, 16, 0
 	for _, r := range p.rows {
 		if r.child != nil {
 			name = max(name, render.Width(childName(r.child, o)))
+			detail = max(detail, render.Width(render.Clean(explain.ChildReason(r.child))))
+			columns = max(columns, render.Width(p.columns.of(r.child)))
 		}
 	}
 	return &render.Table{
@@ -28,7 +31,9 @@ func (p *childrenPane) table(o *inspect.Object) *render.Table {
 			childNameColumn:   {Title: "CHILD", Width: 12, Fit: name, Cut: render.CutMiddle},
 			childSinceColumn:  {Title: "SINCE", Width: 5, Right: true, Drop: 2},
 			childResultColumn: {Title: "LAST PASS", Width: 9, Drop: 3},
-			childDetailColumn: {Title: "BECAUSE", Width: 16, Grow: 1, Drop: 1},
+			childDetailColumn: {Title: "BECAUSE", Width: 16, Grow: 1, Max: detail, Drop: 1},
+
+			childColumnsColumn: {Title: "KUBECTL GET", Width: min(14, columns), Grow: 1, Max: columns, Drop: 4, Cut: cutColumns},
 		},
 		Rows: len(p.rows),
 		Cell: func(row, column int) render.Cell { return p.cell(p.rows[row].child, o, column) },
@@ -70,6 +75,8 @@ func (p *childrenPane) cell(c *inspect.Child, o *inspect.Object, column int) ren
 			return render.Cell{} // the state says the same
 		}
 		return render.Cell{Tone: resultTones[c.Result], Text: string(c.Result)}
+	case childColumnsColumn:
+		return render.Cell{Tone: explain.Dim, Text: p.columns.of(c)}
 	}
 	return render.Cell{Tone: detailTone(c), Text: explain.ChildReason(c)}
 }

@@ -76,13 +76,16 @@ func (p *Page) shownYAML() *yamlPane {
 	return nil
 }
 
-// Inquire asks for the children of the object while the tab shows them.
+// Inquire asks the operator for the children of the object, and the cluster for their columns, while the tab shows them.
 func (p *Page) Inquire() parts.Inquiry {
 	shown := p.tab == parts.ChildrenTab || p.tab == parts.WhyTab
 	if !shown || p.gone || !explain.KeepsChildren(p.last) {
 		return nil
 	}
-	return p.children.inquire(p.last)
+	if inquiry := p.children.inquire(p.last); inquiry != nil || p.tab != parts.ChildrenTab {
+		return inquiry
+	}
+	return p.children.readColumns(p.last)
 }
 
 // tabs returns the tabs of the object. Objects without a reconcile handler have no children, so that this tab is only there if it is
