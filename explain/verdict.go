@@ -66,9 +66,9 @@ func failed(o *inspect.Object) string {
 		return "A handler has failed permanently. It runs again when it is retried."
 	}
 	if h.Kind != inspect.KindIndex && IsPaused(o) {
-		return failure(h) + ". " + pausedBecause(o) + "; nothing runs until the annotation kopf.dev/paused is removed."
+		return failure(h) + "." + stepsNote(h) + " " + pausedBecause(o) + "; nothing runs until the annotation kopf.dev/paused is removed."
 	}
-	return failure(h) + ". " + runsAgain(o, h)
+	return failure(h) + "." + stepsNote(h) + " " + runsAgain(o, h)
 }
 
 // runsAgain returns the event that makes a permanently failed handler run again. The object counts as handled, so
@@ -146,7 +146,7 @@ func retrying(o *inspect.Object, now time.Time, held string) string {
 	if len(lost) > 0 {
 		also += " " + list(lost) + pick(len(lost), " has", " have") + " failed permanently."
 	}
-	return attempt(h) + "." + also + " " + Next(h, now, held).Sentence()
+	return attempt(h) + "." + also + stepsNote(h) + " " + Next(h, now, held).Sentence()
 }
 
 // attempt says how the last attempt ended, without the period.
@@ -179,7 +179,7 @@ func running(o *inspect.Object, now time.Time) string {
 	if why := because(o.Cause); why != "" {
 		s += ", because " + why
 	}
-	s += "."
+	s += "." + stepsNote(h)
 	// Of later attempts only the end is known, and they have none yet.
 	if since := For(now.Sub(h.Started)); h.Attempt <= 1 && !h.Started.IsZero() && since != "" {
 		s += " It has been running " + since + "."

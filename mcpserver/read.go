@@ -236,6 +236,8 @@ type HandlerLine struct {
 	Kind  string `json:"kind,omitempty"`
 	State string `json:"state"`
 	Note  string `json:"note,omitempty"` // next step, reason of the failure, or filter that excluded the object
+
+	Steps []string `json:"steps,omitempty"` // "create-bucket is recorded, 12s ago, key …"
 }
 
 func (s *Server) why(_ context.Context, in objectName) (any, error) {
@@ -252,7 +254,11 @@ func (s *Server) why(_ context.Context, in objectName) (any, error) {
 		out.Pass = explain.PassText(o.Pass, now, state.HeldOf(o))
 	}
 	for _, h := range explain.CalledFirst(o) {
-		out.Handlers = append(out.Handlers, HandlerLine{ID: h.ID, Kind: string(h.Kind), State: string(h.State), Note: state.NoteOf(h, now, state.Held())})
+		line := HandlerLine{ID: h.ID, Kind: string(h.Kind), State: string(h.State), Note: state.NoteOf(h, now, state.Held())}
+		for k := range h.Steps {
+			line.Steps = append(line.Steps, explain.StepText(&h.Steps[k], now))
+		}
+		out.Handlers = append(out.Handlers, line)
 	}
 	return out, nil
 }
@@ -319,7 +325,7 @@ func (s *Server) attempts(_ context.Context, in attemptsIn) (any, error) {
 	}
 	out := Attempts{Handlers: []inspect.HandlerState{}}
 	for _, h := range explain.CalledFirst(o) {
-		if (in.Handler == "" || h.ID == in.Handler) && (h.Attempt > 0 || len(h.Attempts) > 0) {
+		if (in.Handler == "" || h.ID == in.Handler) && (h.Attempt > 0 || len(h.Attempts) > 0 || len(h.Steps) > 0) {
 			out.Handlers = append(out.Handlers, *h)
 		}
 	}

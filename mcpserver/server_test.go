@@ -84,7 +84,8 @@ func running() *runner.State {
 			Objects: []*inspect.Object{
 				object("one", "a", inspect.StateFailed, inspect.HandlerState{ID: "create", Kind: inspect.KindCreate, State: inspect.PhaseFailed, Attempt: 1,
 					Error: &inspect.HandlerError{Message: "no"}, Attempts: []inspect.Attempt{{Took: inspect.Duration(time.Second)}}}),
-				object("two", "a", inspect.StateIgnored, inspect.HandlerState{ID: "gold", Kind: inspect.KindCreate, State: inspect.PhaseFiltered, Why: label}),
+				object("two", "a", inspect.StateIgnored, inspect.HandlerState{ID: "gold", Kind: inspect.KindCreate, State: inspect.PhaseFiltered, Why: label,
+					Steps: []inspect.Step{{Name: "bucket", State: inspect.StepRecorded, Key: "4f0k"}}}),
 			},
 		},
 		Log: []inspect.LogLine{{Level: inspect.LevelInfo, Message: "hello"}, {Level: inspect.LevelError, Message: "bad"}, {Level: runner.LevelPrint, Message: "printed"}},
@@ -127,7 +128,7 @@ func TestServer_AnswersAboutObjects(t *testing.T) {
 		{"object", map[string]any{"kind": "kex", "name": "a", "namespace": "one"}, []string{`"resourceVersion":"7"`}, false},
 		{"why", map[string]any{"kind": "kex", "name": "a"}, []string{"several objects are named kex/a; name the namespace: one, two"}, true},
 		{"why", map[string]any{"kind": "kex", "name": "b"}, []string{"the operator does not know kex/b"}, true},
-		{"why", map[string]any{"kind": "kex", "name": "a", "namespace": "two"}, []string{"No handler matches", `"state":"filtered"`, `"pass":"woken by a request · 2 applied, unchanged"`}, false},
+		{"why", map[string]any{"kind": "kex", "name": "a", "namespace": "two"}, []string{"No handler matches", `"state":"filtered"`, `"steps":["bucket is recorded, key 4f0k"]`, `"pass":"woken by a request · 2 applied, unchanged"`}, false},
 		{"why_not", map[string]any{"kind": "kex", "name": "a", "namespace": "two", "handler": "gold"}, []string{`"path":"tier"`, `"wants":"gold"`}, false},
 		{"why_not", map[string]any{"kind": "kex", "name": "a", "namespace": "two", "handler": "other"}, []string{"handler other is for pods"}, true},
 		{"attempts", map[string]any{"kind": "kex", "name": "a", "namespace": "one"}, []string{`"took":1`, `"message":"no"`}, false},

@@ -1,0 +1,78 @@
+package explain
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+var stepWords = map[inspect.StepState]Word{
+	inspect.StepRecorded:   {"✓", "recorded", OK},
+	inspect.StepRunning:    {"▸", "running", Busy},
+	inspect.StepUnrecorded: {"◌", "unrecorded", Warn},
+}
+
+// StepWord returns the word for the state of a step.
+func StepWord(s inspect.StepState) Word { return lookup(stepWords, s) }
+
+// StepNote says when a step was called, and the beginning of its key: "12s ago · key 4f0k…".
+func StepNote(step *inspect.Step, now time.Time) string {
+	at := Since(now.Sub(step.At))
+	switch {
+	case step.At.IsZero():
+		at = ""
+	case step.State == inspect.StepRunning:
+		at = For(now.Sub(step.At))
+	}
+	key := []rune(step.Key)
+	if len(key) > 4 {
+		key = append(key[:4:4], '…')
+	}
+	if at == "" {
+		return "key " + string(key)
+	}
+	return at + " · key " + string(key)
+}
+
+// StepText describes a step with its whole key: "create-bucket is recorded, 12s ago, key 4f0k2…".
+func StepText(step *inspect.Step, now time.Time) string {
+	text := step.Name + " is " + StepWord(step.State).Text
+	switch {
+	case step.State == inspect.StepRunning:
+		text += ", " + cmp.Or(For(now.Sub(step.At)), "since a moment ago")
+	case !step.At.IsZero():
+		text += ", " + Since(now.Sub(step.At))
+	}
+	return text + ", key " + step.Key
+}
+
+// stepsNote says which steps of a handler are recorded, and which one a restart repeats now. It is empty without steps, and begins
+// with a blank otherwise. The number of all steps is unknown until the handler has called them.
+func stepsNote(h *inspect.HandlerState) string {
+	recorded, repeated := []string{}, ""
+	for _, step := range h.Steps {
+		switch step.State {
+		case inspect.StepRecorded:
+			recorded = append(recorded, step.Name)
+		case inspect.StepRunning, inspect.StepUnrecorded:
+			repeated = step.Name
+		}
+	}
+	done := ""
+	switch len(recorded) {
+	case 0:
+		if repeated == "" {
+			return ""
+		}
+		return " A restart now repeats step " + repeated + "."
+	case 1:
+		done = " Step " + recorded[0] + " is recorded"
+	default:
+		done = " " + Count(len(recorded), "step") + " are recorded"
+	}
+	if repeated == "" {
+		return done + pick(len(recorded), ", and is not repeated.", ", and are not repeated.")
+	}
+	return done + "; a restart now repeats " + repeated + "."
+}
