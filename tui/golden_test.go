@@ -31,6 +31,8 @@ var views = []shot{
 	{"object-handlers-waiting", "waiting", "object"},
 	{"handlers-waiting", "waiting", "handlers"},
 	{"object-handlers-shared", "shared", "object"},
+	{"object-handlers-steps", "steps", "object"},
+	{"object-why-steps", "steps", "why"},
 	{"object-handlers", "normal", "object"},
 	{"object-why", "normal", "why"},
 	{"object-why-children", "children", "why"},

@@ -34,6 +34,7 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"brake":       brakePulled,
 	"waiting":     waitingForPod,
 	"shared":      sharedFunction,
+	"steps":       withSteps,
 }
 
 func buildFailed(now time.Time) *runner.State {

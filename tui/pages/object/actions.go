@@ -118,14 +118,14 @@ func (p *Page) do(f func()) func() tea.Msg {
 
 // retryHandler returns the action on the selected handler.
 func (p *Page) retryHandler() parts.Action {
-	handlers := explain.CalledFirst(p.last)
+	rows := handlerRows(p.last)
 	switch {
 	case p.tab != parts.HandlersTab:
 		return unavailable(parts.RetryHandler(p.screen, nil, "", p.gone), "only among the handlers (h)")
-	case p.handlers.Cursor >= len(handlers):
+	case p.handlers.Cursor >= len(rows):
 		return unavailable(parts.RetryHandler(p.screen, nil, "", p.gone), "no handler is selected")
 	}
-	return parts.RetryHandler(p.screen, p.last, handlers[p.handlers.Cursor].ID, p.gone)
+	return parts.RetryHandler(p.screen, p.last, rows[p.handlers.Cursor].ID, p.gone)
 }
 
 func unavailable(a parts.Action, why string) parts.Action {

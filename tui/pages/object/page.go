@@ -120,7 +120,9 @@ func (p *Page) PageRows() int { return p.h - 1 }
 // Refresh takes over the object from the state.
 func (p *Page) Refresh() {
 	if o := p.screen.State.Find(p.ref); o != nil {
+		before := p.last
 		p.last, p.gone = o, false
+		p.keepHandler(before)
 	} else {
 		p.gone = true
 	}
