@@ -91,7 +91,12 @@ func (o *Object) Set(c handlers.Condition, generation int64) error {
 
 // Relisted implements [core.ObjectConditions]. The next request reads which conditions the handlers own, because an apply without a
 // condition of another replica would remove it.
-func (o *Object) Relisted() { o.owned, o.content = nil, "" }
+func (o *Object) Relisted(outdated bool) {
+	o.owned, o.content = nil, ""
+	if outdated {
+		o.clear(o.unwritten())
+	}
+}
 
 // Passed implements [core.ObjectConditions].
 func (o *Object) Passed(essence uint64, out handlers.Outcome, health core.Health) {

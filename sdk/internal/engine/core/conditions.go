@@ -30,8 +30,8 @@ type ObjectConditions interface {
 	Set(c handlers.Condition, generation int64) error
 
 	// Relisted records that the object was listed, for example after a pause. In the meantime, another replica may have written
-	// conditions.
-	Relisted()
+	// conditions. If outdated, Relisted also drops the unwritten conditions of handlers, because another replica has handled the object.
+	Relisted(outdated bool)
 
 	// Passed records the result of a pass, and the hash of the parent's essence at the pass.
 	Passed(essence uint64, out handlers.Outcome, health Health)
@@ -70,7 +70,7 @@ var ErrNoConditions = errors.New("set a condition: the operator keeps no conditi
 func (NoConditions) Set(handlers.Condition, int64) error { return ErrNoConditions }
 
 // Relisted implements [ObjectConditions].
-func (NoConditions) Relisted() {}
+func (NoConditions) Relisted(bool) {}
 
 // Passed implements [ObjectConditions].
 func (NoConditions) Passed(uint64, handlers.Outcome, Health) {}

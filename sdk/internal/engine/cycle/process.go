@@ -69,10 +69,10 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 		return nil
 	}
 	m := p.memories.Recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.NewMemo)
-	m.EnterTerm(p.memories.Term.Load(), newest.Object)
+	outdated := m.EnterTerm(p.memories.Term.Load(), newest.Object)
 	m.Ledger.Listed(newest.Object, batch.Complete)
-	if batch.Listed {
-		p.conditions.Of(batch.Key, served).Relisted()
+	if batch.Listed || outdated {
+		p.conditions.Of(batch.Key, served).Relisted(outdated)
 	}
 	if newest.Type == watch.Deleted {
 		defer p.forget(batch.Key, m)

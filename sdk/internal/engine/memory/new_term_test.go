@@ -23,7 +23,9 @@ func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
 		m.Outbox.Put(outbox.Writes{})
 		m.Outbox.Park("a", "b")
 		m.Outbox.Steps = map[outbox.StepID]state.Step{{Handler: "fn", Name: "make"}: {}}
-		m.EnterTerm(c.term, object.Stub("v1", "Pod", "ns", "x", "uid", c.version))
+		if outdated := m.EnterTerm(c.term, object.Stub("v1", "Pod", "ns", "x", "uid", c.version)); outdated == c.kept {
+			t.Errorf("%s: outdated is %t", c.name, outdated)
+		}
 		if kept := m.Outbox.Held != nil; kept != c.kept || (m.Handled != nil) != c.kept || (m.Outbox.Parked != nil) != c.kept {
 			t.Errorf("%s: kept is %t", c.name, kept)
 		}
