@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -49,7 +50,9 @@ type Registry struct {
 
 // Err returns all registration errors so far, each with its file and line, or nil. An operator with registration
 // errors does not start.
-func (r *Registry) Err() error { return errors.Join(r.errs...) }
+func (r *Registry) Err() error {
+	return errors.Join(append(slices.Clip(r.errs), r.undoMistakes()...)...)
+}
 
 func (r *Registry) addError(file string, line int, registrar string, problem error) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %s: %w", shortSource(file, line), registrar, problem))
@@ -71,8 +74,12 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	h := c.Handler
 	h.Family, h.Fn, h.Invoke, h.ObjectKind, h.ObjectType = family, funcKey(fn), call.engine(), call.kind, call.typ
 	h.Source = fmt.Sprintf("%s:%d", file, line)
+	registrar := registrars[family]
+	if h.Undoes != nil {
+		registrar = "OnUndo"
+	}
 	fail := func(format string, args ...any) {
-		r.addError(file, line, registrars[family], fmt.Errorf(format, args...))
+		r.addError(file, line, registrar, fmt.Errorf(format, args...))
 	}
 
 	name, err := c.idOf(fn)

@@ -155,7 +155,7 @@ func TestStep_RecordedResultIsReturnedWithoutACall(t *testing.T) {
 	}
 	text, _ := annotations["kopf.zalando.org/handler-steps.create"].(string)
 	started, _ := progressOf(annotations, "kopf.zalando.org/create")["started"].(string)
-	if started == "" || !strings.HasPrefix(text, `{"handler":"create","run":"`+started+`","epoch":0,"steps":{"bucket":{"at":"`) || !strings.HasSuffix(text, `,"result":"bucket is done"}}}`) {
+	if started == "" || !strings.HasPrefix(text, `{"handler":"create","run":"`+started+`","epoch":0,"uid":"`+fmt.Sprint(x.Get().Get("metadata.uid"))+`","steps":{"bucket":{"at":"`) || !strings.HasSuffix(text, `,"result":"bucket is done"}}}`) {
 		t.Errorf("recorded: %v", annotations)
 	}
 	if left, _ := x.Get().Get("metadata.annotations").(tree); left["kopf.zalando.org/handler-steps.create"] != nil || left["kopf.zalando.org/create"] != nil {

@@ -48,4 +48,7 @@ type Keyed interface {
 	// Step calls a function, records the returned JSON on the object, and returns it. It returns a recorded result without a call. Only
 	// one step of a handler runs at a time.
 	Step(ctx context.Context, started time.Time, name string, do func(context.Context) ([]byte, error)) ([]byte, error)
+
+	// Undone returns the recorded result of a step that a deletion handler undoes; nil if there is none.
+	Undone(step StepRef) []byte
 }

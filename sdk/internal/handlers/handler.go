@@ -36,7 +36,8 @@ type Handler struct {
 	Optional bool // deletions do not wait for this deletion handler
 	// KeepOnFailure makes the finalizer stay if this deletion handler has failed permanently.
 	KeepOnFailure bool
-	Deleted       bool // this resume handler is called for objects that are being deleted too
+	Undoes        *StepRef // step of a creation that this deletion handler undoes; nil if it is an ordinary one
+	Deleted       bool     // this resume handler is called for objects that are being deleted too
 
 	Labels, Annotations map[string]Criterion
 	Value               *Criterion // condition on the field
@@ -85,6 +86,9 @@ type Handler struct {
 
 	compiled compiled
 }
+
+// StepRef names a step of a handler or a sub-handler.
+type StepRef struct{ Handler, Step string }
 
 // compiled is the data for matching, prepared at registration.
 type compiled struct {

@@ -21,6 +21,7 @@ type HandlerSteps struct {
 	Run     time.Time       // start of the handler's progress record in the unfinished handling; zero after its end
 	Epoch   int             // number of ended handlings
 	Steps   map[string]Step // results of the steps by their names; nil if there are none
+	Kept    map[string]Step // results of the steps of the creation that a deletion handler undoes; nil if there are none
 
 	Outdated bool // a step in this cycle has the result for another state of the object; not stored
 }
@@ -28,7 +29,8 @@ type HandlerSteps struct {
 // Step is the record of a step that has succeeded.
 type Step struct {
 	At      string          `json:"at"`
-	Essence string          `json:"essence"` // hash of the essence of the object, see [EssenceHash]
+	Essence string          `json:"essence"`        // hash of the essence of the object, see [EssenceHash]
+	Kept    bool            `json:"kept,omitempty"` // the result stays after the end of the handling
 	Result  json.RawMessage `json:"result"`
 }
 
@@ -60,7 +62,25 @@ func (s HandlerSteps) WithStep(name string, step Step) HandlerSteps {
 
 // Ended returns the record after the end of the handling.
 func (s HandlerSteps) Ended() HandlerSteps {
-	return HandlerSteps{Handler: s.Handler, Epoch: s.Epoch + 1}
+	ended := HandlerSteps{Handler: s.Handler, Epoch: s.Epoch + 1, Kept: maps.Clone(s.Kept)}
+	for name, step := range s.Steps {
+		if step.Kept {
+			if ended.Kept == nil {
+				ended.Kept = make(map[string]Step, 1)
+			}
+			ended.Kept[name] = step
+		}
+	}
+	return ended
+}
+
+// Undone returns the step that a deletion handler undoes; false if no result is recorded.
+func (s HandlerSteps) Undone(name string) (Step, bool) {
+	if step, ok := s.Steps[name]; ok && step.Kept {
+		return step, true
+	}
+	step, ok := s.Kept[name]
+	return step, ok
 }
 
 // isOf reports whether the record belongs to one of the handlers, or to one of their sub-handlers.
@@ -82,7 +102,10 @@ type stepsText struct {
 	Run     string `json:"run,omitempty"`
 	Epoch   int    `json:"epoch"`
 
+	// UID is the object that the results belong to. A copy of the object must neither skip its steps nor undo the original's.
+	UID   string          `json:"uid,omitempty"`
 	Steps map[string]Step `json:"steps,omitempty"`
+	Kept  map[string]Step `json:"kept,omitempty"`
 }
 
 // StepStorage keeps the steps of handlers in annotations, one for each handler. Kopf for Python keeps the annotations, and
@@ -93,7 +116,7 @@ type StepStorage struct {
 
 // Read returns the record of a handler. Without a readable record, it returns an empty one.
 func (s StepStorage) Read(obj map[string]any, id string) HandlerSteps {
-	if steps, ok := decodeSteps(object.Annotations(obj)[s.key(id, obj)]); ok && steps.Handler == id {
+	if steps, ok := decodeSteps(object.Annotations(obj)[s.key(id, obj)], obj); ok && steps.Handler == id {
 		return steps
 	}
 	return HandlerSteps{Handler: id}
@@ -107,7 +130,7 @@ func (s StepStorage) ReadAll(obj map[string]any, ids []string) []HandlerSteps {
 		if !s.owns(key) {
 			continue
 		}
-		if steps, ok := decodeSteps(stored); ok && key == s.key(steps.Handler, obj) && steps.isOf(ids) {
+		if steps, ok := decodeSteps(stored, obj); ok && key == s.key(steps.Handler, obj) && steps.isOf(ids) {
 			all = append(all, steps)
 		}
 	}
@@ -117,7 +140,7 @@ func (s StepStorage) ReadAll(obj map[string]any, ids []string) []HandlerSteps {
 	return all
 }
 
-func decodeSteps(stored any) (HandlerSteps, bool) {
+func decodeSteps(stored any, obj map[string]any) (HandlerSteps, bool) {
 	text, ok := stored.(string)
 	if !ok {
 		return HandlerSteps{}, false
@@ -126,7 +149,13 @@ func decodeSteps(stored any) (HandlerSteps, bool) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil || t.Handler == "" || t.Epoch < 0 {
 		return HandlerSteps{}, false
 	}
-	steps := HandlerSteps{Handler: t.Handler, Epoch: t.Epoch, Steps: t.Steps}
+	steps := HandlerSteps{Handler: t.Handler, Epoch: t.Epoch}
+	if len(t.Steps)+len(t.Kept) > 0 {
+		if t.UID != uidOf(obj) {
+			return steps, true
+		}
+		steps.Steps, steps.Kept = t.Steps, t.Kept
+	}
 	if t.Run == "" {
 		return steps, true
 	}
@@ -139,7 +168,7 @@ func decodeSteps(stored any) (HandlerSteps, bool) {
 func (s StepStorage) Store(obj map[string]any, steps HandlerSteps, p *patch.Patch) error {
 	key := s.key(steps.Handler, obj)
 	_, stored := object.Annotations(obj)[key]
-	if steps.Run.IsZero() && steps.Epoch == 0 {
+	if steps.Run.IsZero() && steps.Epoch == 0 && len(steps.Kept) == 0 {
 		if stored {
 			p.Remove(annotation(key))
 		} else {
@@ -147,7 +176,10 @@ func (s StepStorage) Store(obj map[string]any, steps HandlerSteps, p *patch.Patc
 		}
 		return nil
 	}
-	t := stepsText{Handler: steps.Handler, Epoch: steps.Epoch, Steps: steps.Steps}
+	t := stepsText{Handler: steps.Handler, Epoch: steps.Epoch, Steps: steps.Steps, Kept: steps.Kept}
+	if len(t.Steps)+len(t.Kept) > 0 {
+		t.UID = uidOf(obj)
+	}
 	if !steps.Run.IsZero() {
 		t.Run = object.FormatTime(steps.Run)
 	}
@@ -158,6 +190,11 @@ func (s StepStorage) Store(obj map[string]any, steps HandlerSteps, p *patch.Patc
 	p.Set(annotation(key), string(text))
 	storePrefixMarker(s.Prefix, obj, p)
 	return nil
+}
+
+func uidOf(obj map[string]any) string {
+	uid, _ := object.Metadata(obj)["uid"].(string)
+	return uid
 }
 
 // Clear returns the essence without the records; without records, the essence itself. User-defined storages may regard all

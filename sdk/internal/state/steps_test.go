@@ -89,3 +89,41 @@ func TestSteps_ObjectsWithoutRecordsCostNoAllocation(t *testing.T) {
 		t.Errorf("%v allocations", allocs)
 	}
 }
+
+func TestSteps_MarkedResultsStayAfterTheEnd(t *testing.T) {
+	storage := StepStorage{Prefix: "kopf.zalando.org"}
+	marked := Step{At: "now", Essence: "e", Kept: true, Result: []byte(`"b-1"`)}
+	running := HandlerSteps{Handler: "create", Run: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}.
+		WithStep("bucket", marked).WithStep("grant", Step{At: "now", Essence: "e", Result: []byte(`1`)})
+	ended := running.Ended()
+	ended.Epoch = 0
+	again := ended.WithStep("bucket", Step{At: "later", Result: []byte(`"b-2"`)}).Ended()
+	of := func(uid string) map[string]any { return map[string]any{"metadata": map[string]any{"uid": uid}} }
+	for name, steps := range map[string]HandlerSteps{"running": running, "ended": ended, "ended again": again} {
+		p := patch.NewPatch()
+		if err := storage.Store(of("u1"), steps, p); err != nil {
+			t.Fatal(err)
+		}
+		obj := of("u1")
+		obj["metadata"].(map[string]any)["annotations"] = object.Annotations(withAnnotations(nil, p))
+		read := storage.Read(obj, "create")
+		if diff := cmp.Diff(steps, read); diff != "" {
+			t.Error(name, diff)
+		}
+		if step, ok := read.Undone("bucket"); !ok || string(step.Result) != `"b-1"` {
+			t.Errorf("%s: %v", name, step)
+		}
+		if step, ok := read.Undone("grant"); ok {
+			t.Errorf("%s: the result without a mark is kept: %v", name, step)
+		}
+		obj["metadata"].(map[string]any)["uid"] = "u2"
+		for _, copied := range append(storage.ReadAll(obj, []string{"create"}), storage.Read(obj, "create")) {
+			if len(copied.Steps)+len(copied.Kept) > 0 || !copied.Run.IsZero() || copied.Epoch != steps.Epoch {
+				t.Errorf("%s: a copy of the object has %+v", name, copied)
+			}
+		}
+	}
+	if len(ended.Steps) > 0 || len(ended.Kept) != 1 {
+		t.Errorf("ended: %+v", ended)
+	}
+}

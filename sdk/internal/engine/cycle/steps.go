@@ -88,7 +88,7 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 			return nil, core.ErrStopping
 		}
 		s.reportStep(steps, name, inspect.StepRunning)
-		if step, err = c.callStep(ctx, do); err != nil {
+		if step, err = c.callStep(ctx, handlers.StepRef{Handler: s.parent.ID, Step: name}, do); err != nil {
 			s.reportStep(steps, name, "")
 			return nil, err
 		}
@@ -102,14 +102,14 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 }
 
 // callStep calls the function of a step, and returns the record of the result.
-func (c *cycle) callStep(ctx context.Context, do func(context.Context) ([]byte, error)) (step state.Step, err error) {
+func (c *cycle) callStep(ctx context.Context, ref handlers.StepRef, do func(context.Context) ([]byte, error)) (step state.Step, err error) {
 	if step.Result, err = do(ctx); err != nil {
 		return step, err
 	}
 	if err := c.checkStepResult(step.Result); err != nil {
 		return step, err
 	}
-	step.At = object.FormatTime(c.deps.Now())
+	step.At, step.Kept = object.FormatTime(c.deps.Now()), c.isUndone(ref)
 	step.Essence, err = state.EssenceHash(c.plan.Cause.New)
 	return step, err
 }
@@ -124,6 +124,24 @@ func (s *subhandlers) reportStep(steps state.HandlerSteps, name string, as inspe
 	}
 	key := state.StepKey(c.object.UID, s.parent.ID, state.StepTurn(c.plan.Cause.Reason, steps.Epoch), name)
 	observe.Emit(c.deps.Sink, observe.StepChanged{Subject: c.subject, Handler: s.parent, Step: inspect.Step{Name: name, State: as, Key: key, At: c.deps.Now()}})
+}
+
+// isUndone reports whether a deletion handler undoes a step of the cause. Only a creation has one result and one key for each object.
+func (c *cycle) isUndone(step handlers.StepRef) bool {
+	undoes := func(h *handlers.Handler) bool { return h.Undoes != nil && *h.Undoes == step }
+	return c.plan.Cause.Reason == handlers.ReasonCreate && c.served.Handlers.Any(handlers.Changing, undoes)
+}
+
+// Undone implements [handlers.Keyed].
+func (s *subhandlers) Undone(step handlers.StepRef) []byte {
+	c := s.cycle
+	for id, unwritten := range c.memory.Outbox.Steps {
+		if id.Handler == step.Handler && id.Name == step.Step && unwritten.Kept {
+			return unwritten.Result
+		}
+	}
+	recorded, _ := c.view.StepStorage().Read(c.view.Stored, step.Handler).Undone(step.Step)
+	return recorded.Result
 }
 
 // record writes a step to the object. If the API server does not accept it, the memory of the object keeps the result, so that this
