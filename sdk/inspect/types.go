@@ -50,6 +50,9 @@ type Operator struct {
 	// complete.
 	Settled bool `json:"settled"`
 
+	// CatchUp is the progress while listed objects have yet to be handled; nil if there are none.
+	CatchUp *CatchUp `json:"catchUp,omitempty"`
+
 	// Lost is the reason why the cluster does not respond; empty if it does.
 	Lost string `json:"lost,omitempty"`
 

@@ -82,6 +82,7 @@ var (
 	retriesPending = prometheus.NewDesc("kopf_retries_pending", "Handlers that wait for a retry.", nil, nil)
 	objects        = prometheus.NewDesc("kopf_objects", "Objects that the operator knows.", nil, nil)
 	queueObjects   = prometheus.NewDesc("kopf_queue_objects", "Objects in the queue: waiting for a worker, being handled, or waiting for a time.", []string{"state"}, nil)
+	catchingUp     = prometheus.NewDesc("kopf_catching_up_objects", "Listed objects that have yet to be handled.", nil, nil)
 	daemons        = prometheus.NewDesc("kopf_daemons", "Daemons, including those that wait for their initial delay or for a retry.", nil, nil)
 	timers         = prometheus.NewDesc("kopf_timers", "Timers.", nil, nil)
 	childObjects   = prometheus.NewDesc("kopf_children", "Children of objects with reconcile handlers.", []string{"resource", "state"}, nil)
@@ -102,7 +103,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, v := range c.vectors() {
 		v.Describe(ch)
 	}
-	for _, desc := range []*prometheus.Desc{retriesPending, objects, queueObjects, daemons, timers, childObjects, paused, shards, shardLeases, leader, leaderLeases, postedEvents} {
+	for _, desc := range []*prometheus.Desc{retriesPending, objects, queueObjects, catchingUp, daemons, timers, childObjects, paused, shards, shardLeases, leader, leaderLeases, postedEvents} {
 		ch <- desc
 	}
 }
@@ -121,6 +122,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	send(prometheus.GaugeValue, queueObjects, s.Queued, "queued")
 	send(prometheus.GaugeValue, queueObjects, s.Running, "running")
 	send(prometheus.GaugeValue, queueObjects, s.Sleeping, "sleeping")
+	send(prometheus.GaugeValue, catchingUp, s.CatchingUp)
 	send(prometheus.GaugeValue, daemons, s.Daemons)
 	send(prometheus.GaugeValue, timers, s.Timers)
 	for resource, states := range s.Children {
@@ -271,7 +273,7 @@ func (c *collector) state() meter.State {
 func add(a, b meter.State) meter.State {
 	return meter.State{
 		Objects: a.Objects + b.Objects, Retrying: a.Retrying + b.Retrying,
-		Queued: a.Queued + b.Queued, Running: a.Running + b.Running, Sleeping: a.Sleeping + b.Sleeping,
+		Queued: a.Queued + b.Queued, Running: a.Running + b.Running, Sleeping: a.Sleeping + b.Sleeping, CatchingUp: a.CatchingUp + b.CatchingUp,
 		Daemons: a.Daemons + b.Daemons, Timers: a.Timers + b.Timers,
 		Paused: a.Paused || b.Paused, Children: addChildren(a.Children, b.Children),
 		Shards: a.Shards + b.Shards, ShardsAcquired: a.ShardsAcquired + b.ShardsAcquired,

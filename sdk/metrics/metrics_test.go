@@ -78,7 +78,7 @@ func TestMetrics_NamesLabelsAndValues(t *testing.T) {
 	m.Drift("deployments.v1.apps")
 	defer m.Begin([]meter.Handler{{ID: "tick", Kind: "timer"}}, func() meter.State {
 		return meter.State{
-			Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1,
+			Objects: 3, Retrying: 1, Queued: 4, Running: 2, Sleeping: 1, CatchingUp: 8, Daemons: 5, Timers: 6, Paused: true, Posted: 7, Dropped: 1,
 			Shards: 4, ShardsAcquired: 9, ShardsReleased: 3, ShardsLost: 2, Leads: true, TimesElected: 2, LeasesLost: 1,
 			Children: map[string]map[string]int{"deployments.v1.apps": {"ready": 3, "failed": 1}}}
 	})()

@@ -50,6 +50,9 @@ func operatorChip(s *Screen) chip {
 	switch p := s.State.Process; {
 	case p.Phase == runner.ProcessCrashed && !p.RestartAt.IsZero():
 		ch.detail = "starts " + explain.In(p.RestartAt.Sub(s.Now))
+	case s.State.Live && s.State.Snapshot != nil && s.State.Snapshot.Operator.CatchUp != nil:
+		c := s.State.Snapshot.Operator.CatchUp
+		ch.detail = "catching up: " + explain.Thousands(c.Handled) + " of " + explain.Thousands(c.Objects)
 	case p.Phase == runner.ProcessRunning && !p.Started.IsZero():
 		ch.detail = explain.Ago(s.Since(p.Started))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -18,7 +19,7 @@ func TestCatchUp_NewObjectIsHandledBeforeTheListedOnes(t *testing.T) {
 			}
 			called, release := make(chan string, 2*objects), make(chan struct{})
 			received := make(chan bool, 100)
-			cluster.Run(func(r *kopf.Registry) {
+			op := cluster.Run(func(r *kopf.Registry) {
 				kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
 					called <- c.Name
 					select {
@@ -43,6 +44,10 @@ func TestCatchUp_NewObjectIsHandledBeforeTheListedOnes(t *testing.T) {
 				receive(cluster, "the call for a listed object", called)
 				before++
 			}
+			op.WaitInspect("the catch-up is shown", func(s *inspect.Snapshot) bool {
+				c := s.Operator.CatchUp
+				return c != nil && *c == inspect.CatchUp{Objects: objects}
+			})
 			cluster.Create(example("new"))
 			receive(cluster, "the event of the new object", received)
 			for {
@@ -53,6 +58,7 @@ func TestCatchUp_NewObjectIsHandledBeforeTheListedOnes(t *testing.T) {
 				before++
 			}
 			close(release)
+			op.WaitInspect("the catch-up ends", func(s *inspect.Snapshot) bool { return s.Operator.CatchUp == nil })
 			if before > objects/4 {
 				t.Errorf("%d of %d listed objects were handled before the new one", before, objects)
 			}

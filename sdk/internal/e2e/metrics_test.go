@@ -74,7 +74,7 @@ func (m *countingMeter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		s := m.state()
 		maps.Copy(all, map[string]float64{
 			"objects": float64(s.Objects), "retrying": float64(s.Retrying), "daemons": float64(s.Daemons), "timers": float64(s.Timers),
-			"queued": float64(s.Queued), "running": float64(s.Running), "sleeping": float64(s.Sleeping),
+			"queued": float64(s.Queued), "running": float64(s.Running), "sleeping": float64(s.Sleeping), "catching up": float64(s.CatchingUp),
 			"posted": float64(s.Posted), "repeated": float64(s.Repeated), "failed": float64(s.Failed), "dropped": float64(s.Dropped),
 			"paused": 0,
 		})
@@ -240,7 +240,7 @@ func TestMetrics_Queue(t *testing.T) {
 	a := cluster.Create(example("a"))
 	b := cluster.Create(example("b"))
 	waitScraped(t, cluster, op, map[string]float64{
-		"running": 1, "queued": 1, "objects": 1,
+		"running": 1, "queued": 1, "objects": 1, "catching up": 0,
 	})
 	close(proceed)
 	waitHandled(a)

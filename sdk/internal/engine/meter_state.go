@@ -12,7 +12,7 @@ func meterState(d *core.Deps, memories *memory.Memories, passes core.Passes, pos
 	queue := d.Queue.Stats()
 	s := observe.MeterState{
 		Objects: memories.OnlyIndexed(),
-		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, Paused: d.State.Paused.Load(),
+		Queued:  queue.Ready, Running: queue.Running, Sleeping: queue.Waiting, CatchingUp: queue.CatchUp.Objects - queue.CatchUp.Handled, Paused: d.State.Paused.Load(),
 		Children:       passes.ChildStates(),
 		ShardsAcquired: int(d.Leases.Shards.Acquired.Load()), ShardsReleased: int(d.Leases.Shards.Released.Load()),
 		ShardsLost: int(d.Leases.Shards.Lost.Load()),

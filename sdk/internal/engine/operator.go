@@ -314,8 +314,11 @@ func (o *operator) connect(ctx context.Context) error {
 	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams, o.passes, kept)
 	d.Failures = state.FailuresBeside(d.Settings.Progress)
 	d.Queue = queue.New(ctx, queue.Options{
-		Process:     processor.Process,
-		KeepEvents:  o.streams.KeepsEvents,
+		Process:    processor.Process,
+		KeepEvents: o.streams.KeepsEvents,
+		Progress: func(c queue.CatchUp) {
+			observe.Emit(d.Sink, observe.CatchUpChanged{Handled: c.Handled, Objects: c.Objects})
+		},
 		WorkerLimit: d.Settings.WorkerLimit,
 		ExitTimeout: d.Settings.ExitTimeout,
 	})

@@ -48,6 +48,7 @@ const (
 	KindResourcesServed
 	KindTypesCompared
 	KindStreamChanged
+	KindCatchUpChanged
 	KindEventReceived
 	KindIndexChanged
 	KindRequestEnded

@@ -59,6 +59,11 @@ type StreamChanged struct {
 	Blocking bool
 }
 
+// CatchUpChanged reports the progress of handling the objects of listings. It is zero when all are handled.
+type CatchUpChanged struct {
+	Handled, Objects int
+}
+
 // StreamPhase is the phase of a watch stream.
 type StreamPhase int
 
@@ -114,6 +119,9 @@ func (TypesCompared) Kind() Kind { return KindTypesCompared }
 
 // Kind implements [Event].
 func (StreamChanged) Kind() Kind { return KindStreamChanged }
+
+// Kind implements [Event].
+func (CatchUpChanged) Kind() Kind { return KindCatchUpChanged }
 
 // Kind implements [Event].
 func (EventReceived) Kind() Kind { return KindEventReceived }

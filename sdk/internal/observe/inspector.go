@@ -103,7 +103,7 @@ func (i *Inspector) Kinds() []Kind {
 		KindEventDispatched, KindPlanned, KindMarkBroken, KindSlotAwaited, KindAttemptStarted, KindStepChanged, KindAttemptEnded, KindChildrenChanged, KindRecorded, KindPatchPending, KindSent, KindEnded,
 		KindBackgroundStopped, KindObjectIndexed, KindObjectForgotten,
 		KindOperatorChanged, KindPeersChanged, KindShardsChanged, KindClusterConnected, KindClusterLost, KindAlarmChanged, KindResourcesServed, KindTypesCompared,
-		KindStreamChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
+		KindStreamChanged, KindCatchUpChanged, KindEventReceived, KindIndexChanged, KindRequestEnded, KindWebhooksChanged, KindReviewEnded,
 	}
 }
 
@@ -138,6 +138,8 @@ func (i *Inspector) Receive(event Event) {
 		i.setDrift(e.Resource, e.Drift)
 	case StreamChanged:
 		i.streamChanged(e)
+	case CatchUpChanged:
+		i.setCatchUp(e)
 	case EventReceived:
 		i.eventReceived(e)
 		if e.Event.Object.Deleting && e.Event.Type != watch.Deleted {

@@ -86,6 +86,16 @@ func (i *Inspector) publishSettled() {
 	i.hub.UpdateOperator(func(op *inspect.Operator) { op.Settled = settled })
 }
 
+// setCatchUp publishes the progress of handling the objects of listings.
+func (i *Inspector) setCatchUp(e CatchUpChanged) {
+	i.hub.UpdateOperator(func(op *inspect.Operator) {
+		op.CatchUp = nil
+		if e.Objects > 0 {
+			op.CatchUp = &inspect.CatchUp{Handled: e.Handled, Objects: e.Objects}
+		}
+	})
+}
+
 // put publishes an object.
 func (i *Inspector) put(o inspect.Object) {
 	i.hub.PutObject(o)

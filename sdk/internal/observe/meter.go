@@ -83,6 +83,8 @@ type MeterState struct {
 	// Numbers of objects: waiting for a worker, being handled, and waiting for a delay.
 	Queued, Running, Sleeping int
 
+	CatchingUp int // number of listed objects that have yet to be handled, at the start or after an interruption
+
 	Daemons, Timers int
 	Paused          bool
 

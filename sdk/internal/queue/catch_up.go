@@ -6,34 +6,43 @@ type CatchUp struct {
 	Objects int // all objects that were listed since the catch-up began
 }
 
+// catchUp counts the objects of listings.
+type catchUp struct {
+	CatchUp
+	changed func(CatchUp) // see [Options].Progress
+}
+
 // add adds a listed object.
-func (c *CatchUp) add(e *entry) {
+func (c *catchUp) add(e *entry) {
 	if !e.catching {
 		e.catching = true
-		c.Objects++
+		c.update(0, 1)
 	}
 }
 
 // handled records that the handling of an object has ended.
-func (c *CatchUp) handled(e *entry) {
+func (c *catchUp) handled(e *entry) {
 	if e.catching {
 		e.catching = false
-		c.Handled++
-		c.end()
+		c.update(1, 0)
 	}
 }
 
 // drop removes an object that will not be handled.
-func (c *CatchUp) drop(e *entry) {
+func (c *catchUp) drop(e *entry) {
 	if e.catching {
 		e.catching = false
-		c.Objects--
-		c.end()
+		c.update(0, -1)
 	}
 }
 
-func (c *CatchUp) end() {
+func (c *catchUp) update(handled, objects int) {
+	c.Handled += handled
+	c.Objects += objects
 	if c.Handled == c.Objects {
-		*c = CatchUp{}
+		c.CatchUp = CatchUp{}
+	}
+	if c.changed != nil {
+		c.changed(c.CatchUp)
 	}
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,9 @@ import (
 
 func TestCatchUp_CountsObjectsOfListings(t *testing.T) {
 	first := true
-	bubble(t, Options{WorkerLimit: 1, Process: func(_ context.Context, b *Batch) *Next {
+	var shown atomic.Value
+	shown.Store(CatchUp{})
+	bubble(t, Options{WorkerLimit: 1, Progress: func(c CatchUp) { shown.Store(c) }, Process: func(_ context.Context, b *Batch) *Next {
 		time.Sleep(time.Second)
 		switch {
 		case b.Key.Object == "0" && first:
@@ -26,8 +29,8 @@ func TestCatchUp_CountsObjectsOfListings(t *testing.T) {
 		check := func(when string, want CatchUp) {
 			t.Helper()
 			synctest.Wait()
-			if got := q.Stats().CatchUp; got != want {
-				t.Errorf("%s: %+v instead of %+v", when, got, want)
+			if got := q.Stats().CatchUp; got != want || shown.Load() != want {
+				t.Errorf("%s: %+v, shown as %+v, instead of %+v", when, got, shown.Load(), want)
 			}
 		}
 		gate := new(Gate)

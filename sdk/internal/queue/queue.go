@@ -39,6 +39,9 @@ type Options struct {
 	// newest of each object. Optional.
 	KeepEvents func(resource string) bool
 
+	// Progress is called for each change of [Stats].CatchUp. It must return at once, and must not use the queue. Optional.
+	Progress func(CatchUp)
+
 	// WorkerLimit is the maximum number of concurrently processed objects, including the ones whose handlers sleep. If it
 	// is not positive, there is no limit, and the number of workers follows the load.
 	WorkerLimit int
@@ -61,7 +64,7 @@ type Queue struct {
 	entries map[Key]*entry
 	began   time.Time
 	ready   readyList
-	catchUp CatchUp
+	catchUp catchUp
 	scaling scaling
 	idle    []*worker // workers that wait for ready objects
 	waiting int
@@ -73,6 +76,7 @@ func New(ctx context.Context, options Options) *Queue {
 		options.ExitTimeout = DefaultExitTimeout
 	}
 	q := &Queue{options: options, entries: make(map[Key]*entry), began: time.Now()}
+	q.catchUp.changed = options.Progress
 	q.ctx, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return q
 }
@@ -187,5 +191,5 @@ type Stats struct {
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Stats{Ready: q.ready.len, Running: q.scaling.running, Waiting: q.waiting, CatchUp: q.catchUp}
+	return Stats{Ready: q.ready.len, Running: q.scaling.running, Waiting: q.waiting, CatchUp: q.catchUp.CatchUp}
 }
