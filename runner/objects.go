@@ -25,6 +25,11 @@ type Objects interface {
 	// which some aggregated servers do not have, the Columns of the rows are empty.
 	Rows(ctx context.Context, q RowQuery) ([]Row, error)
 
+	// Below returns the objects that the controllers of Kubernetes have made for an object, with their columns: the objects of
+	// [ResourcesBelow] that the object owns, and the volume claims of a StatefulSet, which it need not own. It returns at most
+	// [MaxBelow] objects, and reports whether there may be more. The error joins the errors of all reads.
+	Below(ctx context.Context, of inspect.Ref, hidden [][]string) (rows []Row, more bool, err error)
+
 	// Draft reads an object to be edited.
 	Draft(ctx context.Context, ref inspect.Ref, hidden [][]string) (*Draft, error)
 

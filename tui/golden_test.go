@@ -37,6 +37,7 @@ var views = []shot{
 	{"object-why", "normal", "why"},
 	{"object-why-children", "children", "why"},
 	{"object-children", "children", "children"},
+	{"object-children-below", "children", "children, below"},
 	{"object-yaml", "normal", "yaml"},
 	{"object-events", "normal", "events"},
 	{"object-log", "normal", "object's log"},

@@ -118,6 +118,31 @@ func (f *fakeObjects) Rows(_ context.Context, q runner.RowQuery) ([]runner.Row, 
 	return nil, nil
 }
 
+// Below returns two ReplicaSets of a Deployment, three Pods of the first of them, and an error for Jobs.
+func (f *fakeObjects) Below(_ context.Context, of inspect.Ref, _ [][]string) ([]runner.Row, bool, error) {
+	f.reads.Lock()
+	defer f.reads.Unlock()
+	f.read = append(f.read, runner.RowQuery{Resource: "below " + of.Resource})
+	row := func(kind, resource, name string, columns ...runner.Column) runner.Row {
+		return runner.Row{KindRef: inspect.KindRef{Kind: kind, Ref: inspect.Ref{Resource: resource, Namespace: of.Namespace, Name: name, UID: "uid-of-" + name}}, Columns: columns}
+	}
+	pod := func(name, ready, status string) runner.Row {
+		return row("Pod", "pods.v1", name, runner.Column{Title: "READY", Text: ready}, runner.Column{Title: "STATUS", Text: status}, runner.Column{Title: "RESTARTS", Text: "0"}, runner.Column{Title: "AGE", Text: "12s"})
+	}
+	set := func(name, desired, ready, age string) runner.Row {
+		return row("ReplicaSet", "replicasets.v1.apps", name, runner.Column{Title: "DESIRED", Text: desired}, runner.Column{Title: "CURRENT", Text: desired}, runner.Column{Title: "READY", Text: ready}, runner.Column{Title: "AGE", Text: age})
+	}
+	switch {
+	case of.Resource == "jobs.v1.batch":
+		return nil, false, errors.New(`pods: 403 forbidden: pods is forbidden: User "me" cannot list resource "pods"; ask for this permission, or use another context`)
+	case of.Resource == "deployments.v1.apps":
+		return []runner.Row{set("web-cache-7d4f9c", "3", "1", "12s"), set("web-cache-55b8f", "0", "0", "26h")}, false, nil
+	case of.Name == "web-cache-7d4f9c":
+		return []runner.Row{pod("web-cache-7d4f9c-2xkqm", "1/1", "Running"), pod("web-cache-7d4f9c-9bzrt", "0/1", "ImagePullBackOff")}, true, nil
+	}
+	return nil, false, nil
+}
+
 func (f *fakeObjects) Draft(_ context.Context, ref inspect.Ref, _ [][]string) (*runner.Draft, error) {
 	return &runner.Draft{Object: ref, Text: "spec:\n  size: 2Gi\n"}, nil
 }

@@ -36,6 +36,7 @@ var screens = map[string][]string{
 	"why":             {"j", "j", "j", "j", "j", "w"},
 	"why, its end":    {"j", "j", "j", "j", "j", "w", "G"},
 	"children":        {"j", "j", "j", "j", "j", "o", "j", "j"},
+	"children, below": {"j", "j", "j", "j", "j", "o", "G", "k", "k", "f", "g", "j", "f", "j", "j", "j", "f", "j"},
 	"children, yaml":  {"j", "j", "j", "j", "j", "o", "j", "enter", "j"},
 	"children, last":  {"j", "j", "o", "G"},
 	"object's log":    {"j", "j", "j", "j", "j", "l", "k"},

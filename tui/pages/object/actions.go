@@ -12,7 +12,7 @@ import (
 )
 
 var keys = struct {
-	next, previous, back, open, handlers, why, children, yaml, events, log, fold, managed, match, matchBefore, wrap, filter, copy, save key.Binding
+	next, previous, back, open, handlers, why, children, yaml, events, log, fold, below, managed, match, matchBefore, wrap, filter, copy, save key.Binding
 }{
 	next:     parts.Key("tab", "next tab", "right"),
 	previous: parts.Key("shift+tab", "", "left"),
@@ -25,6 +25,7 @@ var keys = struct {
 	events:   parts.Key("v", ""),
 	log:      parts.Key("l", ""),
 	fold:     parts.Key("enter", "fold"),
+	below:    parts.Key("f", "unfold"),
 	managed:  parts.Key("m", "managed"),
 	match:    parts.Key("n", ""),
 
@@ -71,6 +72,7 @@ func (p *Page) tabActions() []parts.Action {
 		}
 		return []parts.Action{
 			{Binding: keys.open, Name: "YAML of the child", Column: parts.Go, Unavailable: p.children.cannotOpen(), Do: p.do(p.children.open)},
+			{Binding: keys.below, Name: "fold or unfold the objects below", Column: parts.Look, Unavailable: p.children.cannotFold(), Do: p.do(p.children.fold)},
 		}
 	case parts.EventsTab:
 		return []parts.Action{

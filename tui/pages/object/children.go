@@ -31,13 +31,15 @@ type childrenPane struct {
 	top      int      // row of the screen with the titles of the table, as drawn last
 
 	columns childColumns
+	below   belowPane
 	opened  *yamlPane // the child whose YAML is shown, or nil
 }
 
-// childRow is a row of the table: a child, one of its drifted fields, or the number of omitted children.
+// childRow is a row of the table: a child, one of its drifted fields, an object below it, or the number of omitted children.
 type childRow struct {
 	child *inspect.Child // nil for the number of omitted children
 	drift *inspect.FieldDrift
+	below *belowRow
 }
 
 // isSame reports whether a row shows the same thing as another one of an earlier answer.
@@ -47,8 +49,10 @@ func (r childRow) isSame(o childRow) bool {
 		return r.child == o.child
 	case !explain.SameObject(r.child.Ref, o.child.Ref):
 		return false
-	case r.drift == nil || o.drift == nil:
-		return r.drift == o.drift
+	case r.below != nil && o.below != nil:
+		return r.below.isSame(o.below)
+	case r.drift == nil || o.drift == nil || r.below != nil || o.below != nil:
+		return r.drift == o.drift && r.below == o.below
 	}
 	return r.drift.Path == o.drift.Path && r.drift.Manager == o.drift.Manager && r.drift.Outcome == o.drift.Outcome
 }
@@ -72,13 +76,14 @@ func (p *childrenPane) inquire(o *inspect.Object) parts.Inquiry {
 
 // layOut collects the rows. The cursor stays on its row.
 func (p *childrenPane) layOut() {
-	p.rows = p.rows[:0]
+	p.rows, p.below.shown = p.rows[:0], nil
 	for i := range p.seen.Children {
 		c := &p.seen.Children[i]
 		p.rows = append(p.rows, childRow{child: c})
 		for k := len(c.Drift) - 1; k >= 0; k-- {
-			p.rows = append(p.rows, childRow{c, &c.Drift[k]})
+			p.rows = append(p.rows, childRow{child: c, drift: &c.Drift[k]})
 		}
+		p.layOutBelow(c, c.Ref, 1)
 	}
 	if p.seen.Omitted > 0 {
 		p.rows = append(p.rows, childRow{})
@@ -119,11 +124,13 @@ func (p *childrenPane) click(y int) (again bool) {
 	return again
 }
 
-// cannotOpen returns why the YAML of the selected child cannot be shown; empty if it can.
+// cannotOpen returns why the YAML of the selected child, or of the object below it, cannot be shown; empty if it can.
 func (p *childrenPane) cannotOpen() string {
-	switch c := p.selected.child; {
+	switch c, below := p.selected.child, p.selected.below; {
 	case c == nil:
 		return "no child is selected"
+	case below != nil && below.row == nil:
+		return "no object is selected"
 	case c.State == "":
 		return c.Name + " does not exist"
 	case p.screen.State.Attached != "": // the operator serves only objects that it handles
@@ -132,9 +139,13 @@ func (p *childrenPane) cannotOpen() string {
 	return ""
 }
 
-// open shows the YAML of the selected child.
+// open shows the YAML of the selected child, or of the object below it.
 func (p *childrenPane) open() {
-	p.opened = newYAMLPane(p.screen, p.selected.child.Ref)
+	ref := p.selected.child.Ref
+	if below := p.selected.below; below != nil {
+		ref = below.row.Ref
+	}
+	p.opened = newYAMLPane(p.screen, ref)
 	p.opened.refresh()
 }
 
@@ -151,6 +162,13 @@ func (p *childrenPane) drawOpened(b *render.Block) {
 			for k := len(c.Drift) - 1; k >= 0 && b.Rest() > b.H/2; k-- {
 				b.Prose(explain.DriftWord(&c.Drift[k]).Tone, p.driftText(&c.Drift[k]), 2)
 			}
+		}
+	}
+	for _, r := range p.rows {
+		if r.below != nil && r.below.row != nil && explain.SameObject(r.below.row.Ref, p.opened.ref) {
+			name := explain.KindName(&r.below.row.KindRef)
+			l := b.Line().Skip(1).Put(explain.Title, name).Skip(2)
+			b.End(l.Put(explain.Dim, cutColumns(columnText(r.below.row.Columns), l.Rest()-1)))
 		}
 	}
 	b.Rule("", "")
@@ -214,7 +232,7 @@ func (p *childrenPane) draw(b *render.Block, o *inspect.Object, gone bool) {
 	}
 	p.top = b.Len()
 	top := p.screen.Block(b.W, h-detail)
-	p.table(o).Draw(top, &p.list)
+	p.table(o, b.W).Draw(top, &p.list)
 	b.Add(top.Fill()...)
 	if detail > 0 {
 		beneath := p.screen.Block(b.W, detail)
@@ -254,6 +272,10 @@ func (p *childrenPane) drawSelected(b *render.Block) {
 	if r.child == nil {
 		b.Rule("", "")
 		b.Prose(explain.Dim, "Children that are not ready are listed before the others.", 1)
+		return
+	}
+	if r.below != nil {
+		p.drawSelectedBelow(b, r.below)
 		return
 	}
 	b.Rule(explain.KindName(&r.child.KindRef), r.child.Resource)

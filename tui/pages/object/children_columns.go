@@ -50,14 +50,10 @@ func columnText(columns []runner.Column) string {
 	return strings.Join(pairs, "  ")
 }
 
-// cutColumns drops pairs at the end of a text of [columnText].
+// cutColumns drops pairs at the end of a text of [columnText], until the others fit into w cells.
 func cutColumns(text string, w int) string {
 	for render.Width(text) > w {
-		end := strings.LastIndex(text, "  ")
-		if end < 0 {
-			return render.CutEnd(text, w)
-		}
-		text = text[:end]
+		text = text[:max(0, strings.LastIndex(text, "  "))]
 	}
 	return text
 }

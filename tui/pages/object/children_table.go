@@ -16,11 +16,11 @@ const (
 	childColumnsColumn
 )
 
-func (p *childrenPane) table(o *inspect.Object) *render.Table {
+func (p *childrenPane) table(o *inspect.Object, w int) *render.Table {
 	name, detail, columns := 0, 16, 0
 	for _, r := range p.rows {
 		if r.child != nil {
-			name = max(name, render.Width(childName(r.child, o)))
+			name = max(name, render.Width(p.foldableName(r.child, o)))
 			detail = max(detail, render.Width(render.Clean(explain.ChildReason(r.child))))
 			columns = max(columns, render.Width(p.columns.of(r.child)))
 		}
@@ -41,6 +41,8 @@ func (p *childrenPane) table(o *inspect.Object) *render.Table {
 			switch r := p.rows[row]; {
 			case r.child == nil:
 				return render.Cell{Tone: explain.Dim, Text: "… " + explain.Thousands(p.seen.Omitted) + " more"}, true
+			case r.below != nil:
+				return render.Cell{Tone: r.below.tone, Text: p.belowText(r.below, w-6)}, true
 			case r.drift != nil:
 				w := explain.DriftWord(r.drift)
 				return render.Cell{Tone: w.Tone, Text: "└ " + w.Glyph + " " + p.driftText(r.drift)}, true
@@ -58,13 +60,20 @@ func childName(c *inspect.Child, o *inspect.Object) string {
 	return c.Kind + " " + explain.QualifiedName(c.Ref)
 }
 
+func (p *childrenPane) foldableName(c *inspect.Child, o *inspect.Object) string {
+	if c.State == "" {
+		return childName(c, o)
+	}
+	return p.foldMark(c.Ref) + childName(c, o)
+}
+
 func (p *childrenPane) cell(c *inspect.Child, o *inspect.Object, column int) render.Cell {
 	switch column {
 	case childStateColumn:
 		w := explain.ChildWord(c)
 		return render.Cell{Tone: w.Tone, Text: w.String()}
 	case childNameColumn:
-		return render.Cell{Text: childName(c, o)}
+		return render.Cell{Text: p.foldableName(c, o)}
 	case childSinceColumn:
 		if c.Since.IsZero() {
 			return render.Cell{}

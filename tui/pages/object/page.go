@@ -76,13 +76,17 @@ func (p *Page) shownYAML() *yamlPane {
 	return nil
 }
 
-// Inquire asks the operator for the children of the object, and the cluster for their columns, while the tab shows them.
+// Inquire asks the operator for the children of the object, and the cluster for their columns and the objects
+// below them, while the tab shows them.
 func (p *Page) Inquire() parts.Inquiry {
 	shown := p.tab == parts.ChildrenTab || p.tab == parts.WhyTab
 	if !shown || p.gone || !explain.KeepsChildren(p.last) {
 		return nil
 	}
 	if inquiry := p.children.inquire(p.last); inquiry != nil || p.tab != parts.ChildrenTab {
+		return inquiry
+	}
+	if inquiry := p.children.readBelow(); inquiry != nil {
 		return inquiry
 	}
 	return p.children.readColumns(p.last)
