@@ -90,7 +90,7 @@ func (s *State) chanceOf(h *inspect.HandlerState, kind inspect.HandlerKind, reas
 	}
 	switch {
 	case registrations == 0:
-		best = certain // without known filters
+		best = certain // the registration is unknown, so no filter is known that could exclude the object
 	case best == never || kind != h.Kind:
 		return best
 	}

@@ -48,8 +48,7 @@ func (s *State) ClusterWord() Word {
 	return ClusterWord(s.Cluster.Phase)
 }
 
-// ManifestNames returns the paths of the manifests, relative to the session's directory
-// where they are in it.
+// ManifestNames returns the paths of the manifests. Paths inside the session's directory are relative to it.
 func (s *State) ManifestNames() []string { return s.relative(s.Manifests) }
 
 func (s *State) relative(paths []string) []string {

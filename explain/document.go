@@ -27,7 +27,7 @@ func (l *DocumentLine) Text() string {
 	return l.Key + ": " + l.Value
 }
 
-// NewDocument reads lines as a YAML marshaller writes them: blocks, with lists as deep as their keys.
+// NewDocument parses YAML in the format of the marshaller: in block style, with the items of a list at the indent of its key.
 func NewDocument(lines []string) *Document {
 	d := &Document{Lines: make([]DocumentLine, len(lines))}
 	type level struct {

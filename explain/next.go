@@ -14,7 +14,7 @@ type NextStep struct {
 	In   time.Duration // time until it happens; zero or less if it is due
 	Held string        // reason why it does not happen, from [State.Held]; only of NextHeld
 
-	Waits bool // the handler waits for something; only of NextRetry
+	Waits bool // the handler waits for something; only of NextRetry and NextWake
 
 	UpTo time.Duration // delay up to which the delays grow; 0 if they do not grow; only of NextRetry
 }

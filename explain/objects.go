@@ -101,7 +101,7 @@ type Derived[T any] struct {
 	derived int // number of derived values, for tests
 }
 
-// Update takes over the objects of a state.
+// Update derives the values for the objects of a state. It calls derive only for objects that are new or have changed.
 func (d *Derived[T]) Update(s *State, derive func(*inspect.Object) T) {
 	values := d.spare[:0]
 	k := 0 // index of the previous object that is not before the current one

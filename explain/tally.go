@@ -108,8 +108,8 @@ func (l *lengths) longest() int {
 	return 0
 }
 
-// retries are the handlers of all objects that are retried next, and for the longest time; without a handler if there are
-// none.
+// retries has two of the handlers that are being retried: next has the earliest next retry, and oldest has been retried for the longest
+// time. A HandlerState is nil without such a handler.
 type retries struct{ next, oldest BackgroundTask }
 
 // add takes an object into account.

@@ -71,8 +71,8 @@ func failed(o *inspect.Object) string {
 	return failure(h) + "." + stepsNote(h) + " " + runsAgain(o, h)
 }
 
-// runsAgain returns the event that makes a permanently failed handler run again. The object counts as handled, so
-// that later changes are updates.
+// runsAgain returns a sentence that names what makes a permanently failed handler run again. A change of the object does not
+// run a failed create handler again: the object counts as handled, so the change is an update.
 func runsAgain(o *inspect.Object, h *inspect.HandlerState) string {
 	for h.Kind == inspect.KindSub {
 		parent := o.Handler(h.Parent)

@@ -53,7 +53,7 @@ func (s *State) WayInLost() string {
 	switch {
 	case s.Webhooks.Phase == runner.WebhooksLost:
 		return s.Webhooks.Error
-	case s.Webhooks.Phase != "" && s.Webhooks.Phase != runner.WebhooksNone: // the tool knows it first
+	case s.Webhooks.Phase != "" && s.Webhooks.Phase != runner.WebhooksNone: // the tool knows its own tunnel best
 		return ""
 	case s.Snapshot == nil || s.Snapshot.Admission == nil || !s.Live:
 		return ""

@@ -177,7 +177,7 @@ func suggestResource(word string, others []string, of ...*inspect.Snapshot) stri
 	if plurals = slices.Compact(plurals); len(plurals) > 0 {
 		return "; there are " + strings.Join(plurals, ", ")
 	}
-	return "; there are none yet"
+	return "; it serves no resources yet"
 }
 
 // objectStates are the values of --state.

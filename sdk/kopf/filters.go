@@ -191,7 +191,8 @@ func When[A any](f func(context.Context, *A) bool) FilterOption {
 	})
 }
 
-// meta adds to the criteria of labels or annotations.
+// meta adds the wanted conditions to the criteria of labels or annotations, and returns the criteria. The kind names them
+// in errors.
 func (c *config) meta(kind string, all map[string]handlers.Criterion, wanted map[string]any) map[string]handlers.Criterion {
 	if all == nil {
 		all = make(map[string]handlers.Criterion, len(wanted))

@@ -96,7 +96,8 @@ func shared[A any](cause *handlers.Cause, decode func() (*A, error)) (*A, error)
 	return seen.a, seen.err
 }
 
-// when combines the functions of a handler into one function for the engine, and joins their names.
+// when combines the functions of all [When] options of a handler into one function for the engine, which requires all of
+// them to return true. It joins the names of the functions.
 func (c *config) when(request requestMaker) (func(context.Context, *handlers.Cause) bool, string) {
 	if len(c.whens) == 0 {
 		return nil, ""

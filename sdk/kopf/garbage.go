@@ -39,8 +39,9 @@ func adjustCollection() {
 	}
 }
 
-// returnMemory collects the garbage, and returns all free memory to the system, if that is at least [minGarbage] and a
-// quarter of the live heap: the collection costs CPU time in proportion to the live heap.
+// returnMemory collects the garbage and returns all free memory to the system. It does nothing if the garbage and the free
+// memory together are less than [minGarbage] or a quarter of the live heap, because a collection costs CPU time in
+// proportion to the live heap.
 func returnMemory() {
 	if live, returnable := inHeap(); returnable >= max(minGarbage, live/4) {
 		debug.FreeOSMemory()

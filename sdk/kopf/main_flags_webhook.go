@@ -26,7 +26,7 @@ func (f *webhookFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.listen, "webhook-listen", "", "receive admission reviews at HOST:PORT, or at unix:PATH behind a proxy, instead of Settings.Admission.Server")
 	set.StringVar(&f.url, "webhook-url", "", "the https URL at which the cluster reaches the webhooks")
 	set.StringVar(&f.service, "webhook-service", "", "the service by which the cluster reaches the webhooks: NAMESPACE/NAME[:PORT][/PATH]")
-	set.StringVar(&f.ca, "webhook-ca", "", "a file with the authorities that the cluster must trust (default: the operator's own)")
+	set.StringVar(&f.ca, "webhook-ca", "", "a file with the CA certificates that the API server must trust (default: the operator's own CA)")
 	set.StringVar(&f.cert, "webhook-cert", "", "a file with the certificate of the webhooks, read again when it changes (default: a generated one)")
 	set.StringVar(&f.key, "webhook-key", "", "the file with its key")
 	set.StringVar(&f.clientCA, "webhook-client-ca", "", "a file with the authorities of clients; others are rejected")

@@ -57,7 +57,7 @@ type Operator struct {
 
 	running             atomic.Bool
 	dev                 bool             // takes precedence over deployed operators
-	private             bool             // expect no deployed operator in development
+	private             bool             // a private cluster, where a missing peering object causes no warning in development
 	keepPriority        bool             // keep the priority even in development
 	handOver            func() bool      // reports whether the next process of a session takes over the peering record; may be nil
 	traffic             bool             // log each request to the API server

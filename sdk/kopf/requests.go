@@ -137,5 +137,5 @@ const (
 	ReasonCreate Reason = "create"
 	ReasonUpdate Reason = "update"
 	ReasonDelete Reason = "delete"
-	ReasonResume Reason = "resume" // the object existed before the operator started
+	ReasonResume Reason = "resume" // the object was handled before, is unchanged, and is new to this run of the operator
 )

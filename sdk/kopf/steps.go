@@ -45,10 +45,10 @@ func Step[R any](ctx context.Context, c Stepper, name string, do func(ctx contex
 	return result, nil
 }
 
-// FindOrStep is [Step] for systems without idempotency keys. If no result is recorded, find looks in the other system for the effect
-// of an earlier call, such as a bucket whose label is the key. If find returns true, do is not called, and the result of find is
-// recorded. An error of find is not recorded either. Find must see the effects of all earlier calls: a list that is behind makes a
-// second thing.
+// FindOrStep is [Step] for systems without idempotency keys. If no result is recorded, find looks in the other system for the
+// effect of an earlier call, such as a bucket whose label is the key. If find returns true, do is not called, and the result of
+// find is recorded. An error of find is not recorded either. Find must see the effects of all earlier calls: if it reads an
+// outdated list, do is called again, and creates a duplicate.
 func FindOrStep[R any](ctx context.Context, c Stepper, name string, find func(ctx context.Context, key StepKey) (R, bool, error),
 	do func(ctx context.Context, key StepKey) (R, error),
 ) (R, error) {

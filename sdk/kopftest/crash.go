@@ -30,7 +30,7 @@ type CrashPlan struct {
 	// Outside records the calls of the operator to systems outside of the cluster. Optional.
 	Outside *Outside
 
-	bury     func(*run)    // gets the killed operators; nil to wait for their ends in each run
+	bury     func(*run)    // receives each killed operator, to await its end later; if nil, each run awaits the ends of its killed operators
 	patience time.Duration // limit of the wait for the outcome; 0 is the timeout of the test
 }
 
@@ -51,9 +51,10 @@ func (c *Crashing) Start() {
 	c.run.eachLife("waited until the operator is ready", func(*Operator) string { return "" })
 }
 
-// EveryCrash runs a scenario once, and then once for each write of the operator, and for each call to [CrashPlan].Outside:
-// killed before it, and killed after it. A new operator continues. Each time, the objects that the operator or the test has
-// written must end as in the undisturbed run, and the calls must have had as many effects.
+// EveryCrash runs a scenario once without a crash, and then once for each crash point. Each write of the operator to the API
+// server, and each call to [CrashPlan].Outside, has two points: before it and after it. At the point, EveryCrash kills the
+// operator and starts a new one. Each time, the objects that the operator or the test has
+// written must end as in the undisturbed run, and the calls must have the same number of effects.
 //
 //	func TestClaim_SurvivesEveryCrash(t *testing.T) {
 //		kopftest.EveryCrash(t, kopftest.CrashPlan{Register: Register}, func(c *kopftest.Crashing) {
@@ -72,10 +73,10 @@ func (c *Crashing) Start() {
 // names that the API server generates. Leases, peering objects and Kubernetes events are neither compared nor points, and webhook
 // configurations are not compared.
 //
-// Each point is a subtest. Points with the same method, resource and changed fields are a class. One point of each class is tried
-// first; after the budget of a minute, or of the environment variable KOPFTEST_CRASH_BUDGET, EveryCrash starts no further point. It
-// logs which points were not tried, and shuffles the points beyond the classes by the [Seed], so that several runs of the test
-// cover more of them.
+// Each point is a subtest. Points with the same method, resource and changed fields are a class. EveryCrash always tries one point
+// of each class. It tries the other points until the budget is used up, which is a minute or the value of the environment variable
+// KOPFTEST_CRASH_BUDGET. After three failed points, it tries no further point. It logs which points were not tried, and shuffles
+// the points beyond the classes by the [Seed], so that several runs of the test cover more of them.
 //
 // A killed handler continues inside of the test, but its requests, and its calls to the Outside, fail and have no effect.
 // Variables of the package keep their values, unlike in a new process. The runs follow one another, and each calls the scenario.

@@ -30,7 +30,7 @@ type stage struct {
 	sent     []map[string]any
 	refusal  error // error of the next send
 	sleeps   []*sleep
-	news     chan struct{} // closed with the next sleep
+	news     chan struct{} // closed when the daemon sleeps the next time
 }
 
 // sleep is a running call of Sleep.

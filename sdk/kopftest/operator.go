@@ -23,7 +23,7 @@ type Operator struct {
 	life      *crashLife // nil unless [EveryCrash] runs the operator
 	program   *program   // operator and arguments of a separate process; nil if the operator runs inside of the test
 	log       *log
-	served    []string                       // last seen keys of the served resources
+	served    []string                       // keys of the resources that the operator served in any run; may repeat
 	managed   string                         // name of the webhook configurations, unless the settings have a server or a name
 	settings  *atomic.Pointer[kopf.Settings] // settings of the newest run, after its startup handlers; nil before the first run
 

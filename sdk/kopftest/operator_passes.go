@@ -25,7 +25,8 @@ func (op *Operator) WaitPass(o *Object, outcome inspect.PassOutcome) inspect.Pas
 	return *state.Pass
 }
 
-// idleAttempts is the number of attempts of [Operator.CheckIdle]: the controllers of the children may still be busy.
+// idleAttempts limits how often [Operator.CheckIdle] repeats its check, because the controllers of the children may still be
+// changing them at first.
 const idleAttempts = 10
 
 // CheckIdle checks that the passes of an object change nothing any longer. It requests passes, as kopf retry does, until two
@@ -48,7 +49,7 @@ func (op *Operator) busy(o *Object) string {
 	op.cluster.t.Helper()
 	before := o.Get()
 	first := op.pass(o)
-	second := op.pass(o) // begins after the operator has sent the changes of the first one to the object
+	second := op.pass(o) // the second pass begins after the operator has written the changes of the first pass to the object
 	after := o.Get()
 	var all []string
 	for _, state := range []*inspect.Object{first, second} {

@@ -185,7 +185,8 @@ func isUnreadable(err error) bool {
 	return apierrors.IsBadRequest(err) && !strings.HasPrefix(err.Error(), "admission webhook ")
 }
 
-// unasked returns a kind of admission handlers that no review has called yet; empty if there is none.
+// unasked returns the reason why not every kind of admission handler has been called by a review yet, such as a webhook that
+// is not installed; empty if every kind was called.
 func unasked(snapshot *inspect.Snapshot) string {
 	if snapshot.Admission == nil {
 		return "the operator has no admission handlers"

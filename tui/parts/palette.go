@@ -58,7 +58,7 @@ func (d *Palette) found(actions []Action) []*Action {
 	return append(available, unavailable...)
 }
 
-// Keys returns the keys that choose and close.
+// Keys returns the keys for choosing, running and closing.
 func (d *Palette) Keys() []key.Binding {
 	return []key.Binding{Key("↑ ↓", "choose"), Key("enter", "run"), Key("esc", "close")}
 }

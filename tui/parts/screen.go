@@ -21,7 +21,7 @@ type Screen struct {
 
 // The sizes at which the layout changes.
 const (
-	wideFrom      = 110 // width from which the counters have words beside a filter
+	wideFrom      = 110 // width from which the counters show their words even next to a filter
 	stripFrom     = 34  // height from which there is a log strip
 	highStripFrom = 48  // height from which the log strip is higher
 	spaciousFrom  = 30  // height from which sections have blank lines between them

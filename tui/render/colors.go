@@ -9,8 +9,9 @@ import (
 	"github.com/kopf-dev/kopf/explain"
 )
 
-// colors are the colors of a tone on light and dark terminals. The 256 colors are not the nearest to the true colors,
-// which would be greyer. The 16 colors look different on each terminal: yellow on white, and blue, are avoided.
+// colors are the colors of a tone on light and dark terminals. The entries of the 256-color palette that are nearest to the
+// true colors would be greyer, so others are used. The 16 colors look different on each terminal, so yellow is avoided on
+// light terminals, and blue on dark ones.
 type colors struct {
 	light, dark       string // true colors
 	light256, dark256 string

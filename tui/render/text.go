@@ -60,7 +60,8 @@ func CutEnd(s string, w int) string {
 	return ansi.Truncate(s, w, Ellipsis)
 }
 
-// CutMiddle shortens names. It keeps the last five cells, because generated suffixes distinguish siblings.
+// CutMiddle shortens a name to w cells in the middle. It keeps up to five cells at the end, because generated suffixes distinguish
+// siblings. Below six cells, it cuts the end.
 func CutMiddle(s string, w int) string {
 	n := Width(s)
 	if n <= w {

@@ -1,5 +1,5 @@
-// Package slots limits the number of calls of handlers that run at the same time, and the rate at which they begin. Who has to
-// wait stands in line without a goroutine.
+// Package slots limits the number of calls of handlers that run at the same time, and the rate at which they begin. A call that
+// must wait stands in line without a goroutine.
 package slots
 
 import (
@@ -41,7 +41,7 @@ type line struct {
 	next   time.Time // earliest time at which the rate permits the next call
 	urgent list.List // turns for objects that are being deleted, which come first
 	usual  list.List
-	timer  *time.Timer // hands out slots as soon as the rate permits it; nil if nothing waits for that
+	timer  *time.Timer // calls handOut when the rate permits the next call; nil if no turn waits for the rate
 }
 
 // state is the progress of a turn.
@@ -64,9 +64,9 @@ type Turn struct {
 	state  state
 	place  *list.Element // element of the line; nil if the turn does not wait
 	urgent bool
-	used   bool      // the cycle that is running has seen the reserved slot: see [Turns.EndCycle]
-	before time.Time // next of the line before the slot was reserved
-	after  time.Time // next of the line since then
+	seen   bool      // the running cycle knows of the reserved slot, so EndCycle gives it up if no call has begun
+	before time.Time // value of line.next before the slot was reserved
+	after  time.Time // value of line.next after the slot was reserved
 }
 
 // Reserve reserves a slot. If none is free, or others wait, the turn stands in line until it gets one or leaves, and Reserve
@@ -77,7 +77,7 @@ func (t *Turn) Reserve(urgent bool) bool {
 	defer l.mu.Unlock()
 	switch {
 	case t.state == reserved:
-		t.used = true
+		t.seen = true
 		return true
 	case t.state == calling:
 		return false // an earlier call of the handler was abandoned
@@ -87,7 +87,7 @@ func (t *Turn) Reserve(urgent bool) bool {
 		t.stepOut()
 	case l.urgent.Len() == 0 && (urgent || l.usual.Len() == 0) && l.free(time.Now()):
 		l.reserve(t)
-		t.used = true
+		t.seen = true
 		return true
 	}
 	t.state, t.urgent = waiting, urgent
@@ -130,7 +130,7 @@ func (t *Turn) leave(from ...state) {
 // rest ends the turn, and returns the turns that got its slot. The lock must be held.
 func (t *Turn) rest() []*Turn {
 	l, was := t.line, t.state
-	t.state, t.used = resting, false
+	t.state, t.seen = resting, false
 	switch was {
 	case waiting:
 		t.stepOut()
@@ -165,7 +165,7 @@ func (l *line) free(now time.Time) bool {
 // reserve gives a slot to a turn. The lock must be held.
 func (l *line) reserve(t *Turn) {
 	l.taken++
-	t.state, t.used, t.before = reserved, false, l.next
+	t.state, t.seen, t.before = reserved, false, l.next
 	if l.limit.Rate > 0 {
 		l.next = time.Now().Add(l.limit.Per / time.Duration(l.limit.Rate))
 	}
@@ -192,7 +192,8 @@ func (l *line) handOut() (woken []*Turn) {
 	return woken
 }
 
-// await hands out slots when the rate permits it, if turns wait for that alone. The lock must be held.
+// await starts the timer that hands out slots when the rate permits it. It starts none if no turn is in line, or if all slots are
+// taken, because the end of a call then hands out its slot. The lock must be held.
 func (l *line) await() {
 	if l.timer != nil || l.urgent.Len()+l.usual.Len() == 0 || l.taken >= l.limit.Running {
 		return

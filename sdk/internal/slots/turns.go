@@ -37,7 +37,7 @@ func (ts *Turns) Leave() {
 // BeginCycle begins a cycle of the object, which can use the slots that are reserved for the object.
 func (ts *Turns) BeginCycle() {
 	ts.which(func(t *Turn) bool {
-		t.used = t.state == reserved
+		t.seen = t.state == reserved
 		return false
 	})
 }
@@ -45,7 +45,7 @@ func (ts *Turns) BeginCycle() {
 // EndCycle gives up the reserved slots that the cycle has left unused, because the object needs them no longer, or cannot use
 // them now. Another cycle follows for slots that became free during this one. It returns true if no turn waits or has a slot.
 func (ts *Turns) EndCycle() (rest bool) {
-	for _, t := range ts.which(func(t *Turn) bool { return t.state == reserved && t.used }) {
+	for _, t := range ts.which(func(t *Turn) bool { return t.state == reserved && t.seen }) {
 		t.Leave()
 	}
 	return len(ts.which(func(t *Turn) bool { return t.state != resting })) == 0

@@ -51,7 +51,7 @@ func (s *AnnotationsDiffBase) Store(obj map[string]any, raw []byte, last map[str
 	if err != nil {
 		return fmt.Errorf("store the last-handled configuration: %w", err)
 	}
-	text = append(text, '\n') // kubectl shows a value that ends with a line break unwrapped
+	text = append(text, '\n') // if a value ends with a line break, kubectl shows it without wrapping its lines
 	for _, key := range s.keys(obj) {
 		p.Set(object.Path{"metadata", "annotations", key}, string(text))
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// DiffBaseForgetter is a diff base storage that can forget. All built-in storages implement it.
+// DiffBaseForgetter is implemented by diff base storages that can remove the diff base of an object, as all built-in storages can.
 type DiffBaseForgetter interface {
 	// Forget removes the last-handled essence from the object through the patch.
 	Forget(object map[string]any, p *patch.Patch) error

@@ -17,7 +17,7 @@ var foreignFinalizers = []string{"kubernetes", "orphan", "foregroundDeletion"}
 func CheckFinalizer(name string) error {
 	switch wrong := validation.IsQualifiedName(name); {
 	case len(wrong) > 0:
-		return fmt.Errorf("%q is no name of a finalizer: %s", name, strings.Join(wrong, "; "))
+		return fmt.Errorf("%q is not a valid finalizer name: %s", name, strings.Join(wrong, "; "))
 	case slices.Contains(foreignFinalizers, name):
 		return fmt.Errorf("%q is a finalizer of Kubernetes itself; use a name such as %s", name, DefaultFinalizer)
 	}

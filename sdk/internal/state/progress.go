@@ -35,7 +35,7 @@ type HandlerProgress struct {
 	// Active handlers belong to the current cause. Passive handlers have records of another cause.
 	Active bool
 
-	stored *Record // record on the object, to store only changes
+	stored *Record // record on the object, so that Store skips an unchanged record; nil if there is none
 }
 
 // Counts are numbers of handlers by their state.

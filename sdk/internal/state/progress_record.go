@@ -10,11 +10,11 @@ import (
 )
 
 // Record is the stored progress of one handler of one object. Times have a precision of microseconds;
-// zero means never.
+// zero means that the time is not set.
 type Record struct {
 	Started time.Time // time when the handler was first selected
 	Stopped time.Time // time of success or permanent failure; zero until then
-	Delayed time.Time // earliest time of the next call
+	Delayed time.Time // earliest time of the next call; zero means at once
 	Purpose string    // reason for which the handler is called, such as "create"; empty if unknown
 	Retries int       // number of calls so far
 	Success bool      // the handler succeeded
@@ -153,7 +153,7 @@ type parser struct {
 
 func (p *parser) refuse(name string, value any) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%s is of %T", name, value)
+		p.err = fmt.Errorf("%s has the wrong type %T", name, value)
 	}
 }
 

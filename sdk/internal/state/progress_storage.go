@@ -47,7 +47,7 @@ func newStatusProgress(name string) *StatusProgress {
 	}
 }
 
-// Fetch implements [ProgressStorage]. It ignores values that are not records, because other programs may write to the field.
+// Fetch implements [ProgressStorage]. It ignores values that are not maps, because other programs may write to the field.
 func (s *StatusProgress) Fetch(obj map[string]any, id string) (*Record, error) {
 	container, _ := object.Lookup(obj, s.Field)
 	records, _ := container.(map[string]any)

@@ -47,7 +47,8 @@ type DiffBaseAnnotation struct {
 	Ignored []kopf.Path
 }
 
-// DiffBaseField is the field of [StatusDiffBase]. The zero value has the defaults.
+// DiffBaseField configures in which field of an object [StatusDiffBase] stores the diff base. The zero value has the
+// defaults.
 type DiffBaseField struct {
 	Name  string // replaces {name} in the field; defaults to "kopf"
 	Field string // path of the diff base; defaults to "status.{name}.last-handled-configuration"

@@ -138,7 +138,7 @@ func unavailable(a parts.Action, why string) parts.Action {
 func (p *Page) turn(tab parts.ObjectTab) func() tea.Msg {
 	return p.do(func() {
 		if p.tab == tab {
-			p.children.opened = nil // the second time, the key leaves the child
+			p.children.opened = nil // pressed again, the key of the current tab closes the opened child
 		}
 		p.tab = tab
 	})

@@ -246,7 +246,7 @@ func (p *childrenPane) draw(b *render.Block, o *inspect.Object, gone bool) {
 func (p *childrenPane) drawNoAnswer(b *render.Block, o *inspect.Object, gone bool) {
 	switch {
 	case !explain.KeepsChildren(o):
-		drawNothing(b, "No reconcile handler is called for this object, so that the operator keeps no children of it.")
+		drawNothing(b, "No reconcile handler is called for this object, so the operator keeps no children of it.")
 	case gone:
 		drawNothing(b, "the children of the object were not read before it was deleted")
 	case isUnsupported(p.err):

@@ -54,9 +54,9 @@ func summarizeStart(s *parts.Screen, l *render.Line) {
 // drawWatched draws the resources and the namespaces that the operator watches.
 func drawWatched(s *parts.Screen, b *render.Block) {
 	snapshot := s.State.Snapshot
-	where := "in all namespaces; there are none yet."
+	where := "in all namespaces; no objects exist yet."
 	if len(snapshot.Operator.Namespaces) > 0 {
-		where = "in " + strings.Join(snapshot.Operator.Namespaces, ", ") + "; there are none yet."
+		where = "in " + strings.Join(snapshot.Operator.Namespaces, ", ") + "; no objects exist yet."
 	}
 	for i, r := range snapshot.Served {
 		what := "         and "

@@ -136,8 +136,9 @@ type subhandlers struct {
 	refs     []string // ids of the sub-handlers at all depths
 	executed bool
 
-	busy, closed bool       // a step or the sub-handlers run; the call has ended
-	mu           sync.Mutex // guards busy and closed, and is held while a step is recorded
+	busy   bool       // a step or the sub-handlers are running
+	closed bool       // the call has ended
+	mu     sync.Mutex // guards busy and closed, and is held while a step is recorded
 }
 
 func (c *cycle) newSubhandlers(parent *handlers.Handler) *subhandlers {

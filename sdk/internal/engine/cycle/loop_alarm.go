@@ -39,7 +39,8 @@ func (c *cycle) noteLoop(byHandlers bool) {
 	loop.Written = c.sent.answer.ResourceVersion
 }
 
-// endLoop ends the count, because the patches of the object do not cause each other.
+// endLoop resets the count of noteLoop, because the patches of the object do not cause each other any longer, and ends the
+// alarm if it was raised.
 func (c *cycle) endLoop() {
 	if c.memory.Loop.Raised {
 		c.emitLoop(true)

@@ -259,9 +259,9 @@ func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
 	return c.memory.Remaining(c.deps.Now()), nil
 }
 
-// holdChanges runs the steps of a cycle that may call no change handlers: the outcomes of an earlier cycle are still
-// unwritten, or were written only now, which made a newer version. Unwritten is the error of writing them; nil if there
-// was none.
+// holdChanges ends a cycle without calling change handlers, because the outcomes of an earlier cycle are still unwritten,
+// or because writing them has just made a newer version. It still starts and stops daemons, and sends or keeps the patch of
+// the event handlers. The error unwritten is from the write of the earlier outcomes; nil if the write succeeded.
 func (p *Processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
 	if c.needsPlan() {
 		if err := c.detect(ctx, c.situation()); err != nil {

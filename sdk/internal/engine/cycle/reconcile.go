@@ -29,8 +29,8 @@ func (p *Processor) arrive(ctx context.Context, c *cycle, s *plan.Situation) (b 
 	return b, p.passes.Due(ctx, b), nil
 }
 
-// reconcile calls the reconcile handler of the object if a pass is due. The handler is independent of the change handlers: it has its
-// own record, and causes end without it. If the filters exclude an object, its children stay as they are.
+// reconcile calls the reconcile handler of the object if a pass is due. The handler is independent of the change handlers: it has
+// its own record, and causes end without it. If the filters exclude an object, its children stay as they are.
 func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, b *core.Beginning) error {
 	h := c.served.Handlers.Reconciler()
 	if h == nil || c.deleted() || c.plan.Hold == plan.HoldFinalizer {
@@ -89,8 +89,8 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, 
 	return nil
 }
 
-// deleteChildren deletes the children that the operator must delete before their parent. It does so after all delete handlers and all
-// daemons have ended. It removes the finalizer after the last of these children was deleted.
+// deleteChildren deletes the children that the operator must delete before their parent. It does so after all delete handlers and
+// all daemons have ended. It removes the finalizer after the last of these children was deleted.
 func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situation) error {
 	if !c.record.AwaitsChildren {
 		return nil
@@ -106,7 +106,7 @@ func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situat
 	return c.view.Purge(c.record.Progress, c.served.Changing, c.writes.Own)
 }
 
-// endPassRequest ends a retry request if no change handler is left to call for it.
+// endPassRequest ends a retry request if no change handler matches the object. Otherwise, endRetry ends the request.
 func (c *cycle) endPassRequest(s *plan.Situation) {
 	if !c.plan.Changing {
 		c.memory.TakeRetry(s.Requested)

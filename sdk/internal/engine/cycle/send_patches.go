@@ -58,7 +58,7 @@ func (c *cycle) apply(ctx context.Context) error {
 		c.sent.gone = true
 		return nil
 	}
-	if c.plan.Engaged() { // broken records of other objects are not touched
+	if c.plan.Engaged() { // otherwise, the cycle handles no changes of the object, and leaves broken records as they are
 		c.view.SetBrokenAside(c.writes.Own)
 	}
 	if !c.writes.Empty() {
@@ -147,7 +147,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
 }
 
-// keepConditions applies the conditions of the object.
+// keepConditions writes the conditions of the object to the status, unless the object must be handled further.
 func (c *cycle) keepConditions(ctx context.Context) {
 	newest := cmp.Or(c.sent.answer, c.object)
 	switch {

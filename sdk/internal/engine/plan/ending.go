@@ -39,7 +39,7 @@ func (e *Ending) Next() (Wait, time.Duration) {
 	case e.Gone:
 		return WaitChange, 0
 	case e.RetryLeft && !e.Changed:
-		return WaitNothing, 0 // the other handlers of the retry request
+		return WaitNothing, 0 // the next cycle calls the other handlers of the retry request
 	case !e.Finished, how == WaitDaemons, how == WaitDelay:
 		return how, delay
 	case e.RetryNext, e.Behind && !e.Changed:

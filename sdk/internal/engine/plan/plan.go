@@ -32,7 +32,7 @@ type Situation struct {
 
 // Plan is the decision how a cycle handles the changes of an object. It is made before change handlers are called.
 type Plan struct {
-	Cause     *handlers.Cause // nil if the resource has neither change handlers nor daemons nor timers
+	Cause     *handlers.Cause // nil if the resource has neither change nor reconcile handlers, daemons nor timers
 	Changing  bool            // a change handler matches the object
 	Blocked   bool            // the object has the operator's finalizer
 	Finalizer FinalizerChange

@@ -7,8 +7,8 @@ import (
 )
 
 // After a permanent failure, a handler is not called until the object changes. A retry request calls the handler again
-// for the cause for which it failed, as far as the failure on the object describes the cause: see [state.Failure].
-// Handlers that succeeded are not called again.
+// for the cause for which it failed. The plan rebuilds the cause from the failure on the object: see [state.Failure]. If the
+// failure lacks the old state of an update, the handler gets an empty diff. Handlers that succeeded are not called again.
 
 // recall is a cause that repeats an earlier one for its failed handlers.
 type recall struct {

@@ -22,7 +22,7 @@ type Record struct {
 	Forgotten      []state.Failure // failures whose handlers do not match the object
 	Keeper         *state.Failure  // failure that keeps a deleted object; nil if there is none
 
-	Handled         *memory.HandledStates // see [memory.Memory]
+	Handled         *memory.HandledStates // states that the finished handlers of an unfinished cause have seen; nil without such handlers
 	Unfinished      bool                  // see [memory.Life]
 	DeletionHandled bool                  // see [memory.Life]
 }
@@ -50,7 +50,7 @@ type recorder struct {
 	record    *Record
 }
 
-// Purge removes the records of a finished cause.
+// purge removes the records of a finished cause, and records the ends of its steps.
 func (w *recorder) purge(progress state.Progress) error {
 	w.record.Unfinished = false
 	if steps := stepsInUse.Load(); steps != nil {

@@ -14,8 +14,9 @@ import (
 )
 
 // An idempotency key must not repeat in the next handling, so the operator counts the handlings in which a handler has used keys.
-// The count changes in the patch that ends a handling, which the operator sends anyway. The record names the progress record of its
-// handling by its start. If another operator has ended the handling, it has removed the progress record, and the count is one behind.
+// The count changes in the patch that ends a handling, which the operator sends anyway. Run in the record is the start of the
+// handling's progress record. If another operator ended the handling, it removed the progress record without counting; UseSteps
+// then finds another start, and counts the ended handling then.
 
 // usedSteps are the records of the handlers that have used keys in the cycle. It is safe for concurrent use.
 type usedSteps struct {
@@ -23,8 +24,9 @@ type usedSteps struct {
 	all map[string]state.HandlerSteps
 }
 
-// stepRecorders record the steps of handlers. They are functions in a variable so that operators whose handlers have no keys do not
-// link the functions. Before the first key of a process, no end is recorded, but the next use of the record finds it.
+// stepRecorders store the steps of a handling that continues, and record the end of a handling. UseSteps puts the functions into
+// stepsInUse at run time, so that operators whose handlers use no keys do not link the functions. Until a process uses its first
+// key, it records no ends of handlings; UseSteps finds such an end later, because Run is then another start.
 type stepRecorders struct{ store, end func(*recorder) error }
 
 var stepsInUse atomic.Pointer[stepRecorders]
@@ -74,8 +76,8 @@ func (v *View) NoteSteps(steps state.HandlerSteps) {
 	v.steps.all[steps.Handler] = steps
 }
 
-// StepPatch returns the patch that records a step: the steps of the handler, and the progress of the cause, without which the steps do
-// not count. The record of a sub-handler is stored as well.
+// StepPatch returns the patch that records a step: the steps of the handler, and the progress of the cause, without which the steps
+// do not count. The record of a sub-handler is stored as well.
 func (p *Plan) StepPatch(v *View, steps state.HandlerSteps, own *patch.Patch) (*patch.Patch, error) {
 	record, progress := patch.NewPatch(), p.Progress
 	record.Append(own) // otherwise, records of a superseded cause would end the handling after a crash
@@ -150,7 +152,8 @@ func (w *recorder) endSteps() error {
 	return nil
 }
 
-// ended returns the record of steps after the end of the handling. A creation and a deletion happen once, so they do not count.
+// ended returns the record after the end of the handling: without steps, and with one more ended handling in Epoch. A creation or a
+// deletion leaves Epoch as it is, because each happens once, and its keys use no Epoch.
 func (w *recorder) ended(steps state.HandlerSteps) state.HandlerSteps {
 	ended := steps.Ended()
 	progress, _ := w.record.Progress.Handler(steps.Handler)

@@ -15,8 +15,8 @@ import (
 // finished handler becomes the last-handled one, and an update follows. The same holds if the object returns to its
 // last-handled state: the cause ends, or another cause replaces it.
 
-// rememberHandled remembers the state that the handlers that finished in this cycle have seen, unless all handlers are
-// done.
+// rememberHandled records, for each handler that finished in this cycle, which state of the object it has seen. It records
+// nothing if all handlers are done now, and no state was recorded before.
 func (w *recorder) rememberHandled(final []string, allDone bool) {
 	states := w.record.Handled
 	if len(final) == 0 || allDone && states == nil {

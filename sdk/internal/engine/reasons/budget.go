@@ -2,8 +2,8 @@ package reasons
 
 import "time"
 
-// A rollout changes the status of a child again and again. A pass with only patient reasons begins at once after few recent passes.
-// After more passes, such a pass begins at the end of an interval, and handles all changes in the interval.
+// A rollout changes the status of a child again and again. A pass with only patient reasons begins at once if the parent has had
+// fewer than burst passes recently. Otherwise, it waits for up to an interval, and handles all changes that arrived meanwhile.
 const (
 	burst    = 2
 	interval = 3 * time.Second
@@ -27,8 +27,8 @@ func (b *Budget) Spend(now time.Time) {
 	}
 }
 
-// Wait returns the time until a patient pass may begin; 0 if it may begin now. The time is at most one interval, even after the clock
-// was set back.
+// Wait returns the time until a patient pass may begin; 0 if it may begin now. The time is at most one interval, even after the
+// clock was set back.
 func (b *Budget) Wait(now time.Time) time.Duration {
 	return min(max(0, b.saved.Add(-(burst-1)*interval).Sub(now)), interval)
 }

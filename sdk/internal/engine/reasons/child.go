@@ -25,7 +25,7 @@ func (c *Child) Same(o *Child) bool {
 	return c.Resource.Key() == o.Resource.Key() && c.Name == o.Name && c.Namespace() == o.Namespace()
 }
 
-// Observed returns the fields of [children.Lens.Observe].
+// Observed returns the values of the fields in [children.Lens.Observe], as a tree.
 func (c *Child) Observed() (map[string]any, error) { return c.lens.ObservedFields(&c.Digest) }
 
 // String returns the kind with the name, such as "Deployment shop".

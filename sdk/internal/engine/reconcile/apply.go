@@ -36,8 +36,8 @@ type desired struct {
 	judged      bool                // left is complete
 }
 
-// target is a copy of a kind's resource and lens for the requests of a pass. The kind itself can change during the pass, for example
-// if the cluster stops serving the kind.
+// target is a copy of a kind's resource and lens for the requests of a pass. The kind itself can change during the pass, for
+// example if the cluster stops serving the kind.
 type target struct {
 	resource *resources.Resource
 	lens     children.Lens
@@ -52,8 +52,8 @@ func (d *desired) String() string {
 	return d.to.resource.Kind + " " + name
 }
 
-// absence is how long a pass waits for a missing namespace or definition, or for the end of a child's deletion, if no event ends the
-// wait earlier.
+// absence is how long a pass waits for a missing namespace or definition, or for the end of a child's deletion, if no event ends
+// the wait earlier.
 const absence = 30 * time.Second
 
 // Apply makes the objects the children of the parent. It checks all objects before the first request. If the API server
@@ -181,14 +181,14 @@ func kindText(stated schema.GroupVersionKind) string {
 	return stated.Kind + " of " + stated.GroupVersion().String()
 }
 
-// isKind reports whether the stated group, version and kind of an object fit a resource. Go structs without TypeMeta state only their
-// kind.
+// isKind reports whether the stated group, version and kind of an object fit a resource. Go structs without TypeMeta state only
+// their kind.
 func isKind(res *resources.Resource, stated schema.GroupVersionKind) bool {
 	return res.Kind == stated.Kind && (stated.Version == "" || stated.Group == res.Group && stated.Version == res.Version)
 }
 
-// couldBe guesses the result of isKind for a kind that the cluster does not serve, from the names in its selector. A wrong guess lasts
-// only until the cluster serves the kind, because each parent then has another pass.
+// couldBe guesses the result of isKind for a kind that the cluster does not serve, from the names in its selector. A wrong guess
+// lasts only until the cluster serves the kind, because each parent then has another pass.
 func couldBe(k *kind, stated schema.GroupVersionKind) bool {
 	s := k.owned.Selector
 	if stated.Version != "" && (stated.Group != s.Group || s.Version != "" && stated.Version != s.Version) {
@@ -248,7 +248,7 @@ func (p *Pass) place(k *kind, res *resources.Resource, tree map[string]any) (chi
 	case !res.Namespaced && namespace != "":
 		return fail("the kind is cluster-scoped; remove metadata.namespace")
 	case !res.Namespaced && within != "" && !k.owned.Elsewhere:
-		return fail("it is cluster-scoped, but its parent is in a namespace, so that garbage collection cannot remove it; set kopf.Own.Elsewhere of OnReconcile")
+		return fail("it is cluster-scoped, but its parent is in a namespace, so garbage collection cannot remove it; set kopf.Own.Elsewhere of OnReconcile")
 	case res.Namespaced && namespace == "" && within == "":
 		return fail("set metadata.namespace: its parent is cluster-scoped")
 	case res.Namespaced && namespace == "":
@@ -330,7 +330,7 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	}
 	switch {
 	case c == nil || c.Owner() != p.owner.UID || c.Entry == 0 && (c.Applied == 0 || d.referenced):
-		return p.adopt(ctx, d) // without an entry of the operator, another client may have copied the labels
+		return p.adopt(ctx, d) // without the operator's entry in managedFields, the labels may be a copy by another client
 	case p.takePruned(c):
 		return p.adopt(ctx, d) // the deletion event has not arrived yet
 	case c.State == children.Terminating:
@@ -382,9 +382,10 @@ func (p *Pass) known(d *desired) *child {
 	return d.kind.children[d.name]
 }
 
-// judge returns whether the operator's entry covers a desired child, and the drifted fields that the pass must take back. The drift is
-// certain if the known version shows the managers of the fields, and no drifted field stays with its manager. Then the first apply may
-// be forced. Covered means that no apply is needed; for another desired object or an unverified child, judge returns Drifted instead.
+// judge returns whether the operator's entry covers a desired child, and the drifted fields that the pass must take back. The drift
+// is certain if the known version shows the managers of the fields, and no drifted field stays with its manager. Then the first
+// apply may be forced. Covered means that no apply is needed; for another desired object or an unverified child, judge returns
+// Drifted instead.
 func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership children.Ownership, certain bool) {
 	f := p.family
 	f.mu.Lock()
@@ -403,7 +404,8 @@ func (p *Pass) judge(c *child, d *desired) (drift []children.Drift, ownership ch
 	drift, d.left = c.leave(d, drift)
 	d.judged = true
 	left := len(d.left) > 0
-	scaled := slices.ContainsFunc(entries, func(e children.Entry) bool { return e.Subresource == scale }) // a forced apply could take this field
+	// A forced apply could take fields that were changed through /scale.
+	scaled := slices.ContainsFunc(entries, func(e children.Entry) bool { return e.Subresource == scale })
 	certain = !left && !scaled && slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager != "" }) &&
 		!slices.ContainsFunc(drift, func(one children.Drift) bool { return one.Manager == f.manager+children.OnceSuffix })
 	if ownership == children.Drifted && len(drift) == 0 && left && d.kind.owned.Drift != handlers.DriftReport {

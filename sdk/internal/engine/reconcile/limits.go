@@ -43,7 +43,7 @@ func (p *Pass) pace() error {
 // The operator delays the writes of a child if other clients or the handler itself undo the writes repeatedly.
 const (
 	fightCount    = 5           // reverts of drift before the delays begin
-	unstableCount = 3           // different objects for the same state before the delays begin
+	unstableCount = 3           // different objects for the same input, or re-creations of a child, before the delays begin
 	repeatsWithin = time.Minute // time in which repeated writes count
 	firstDelay    = time.Second // doubled after each further write
 	longestDelay  = 5 * time.Minute
@@ -155,8 +155,8 @@ type unstable struct {
 const maxTexts = 32
 
 // noteText compares the sent object with earlier objects of the child. For the same input, the handler must want the same object.
-// If the object has a time or a random value, each change of the child's status causes another write. Passes by Recheck alone do
-// not count, because the handler may want another object in each of them.
+// If the object has a time or a random value, each change of the child's status causes another write. Until the delays begin, only
+// passes after a change of a child or a watched object count, because the handler may want another object in each pass by Recheck.
 func (p *Pass) noteText(d *desired) {
 	f := p.family
 	f.mu.Lock()

@@ -141,7 +141,8 @@ func (p *Pass) Abort() {
 	}
 }
 
-// End ends a pass with the outcome of the handler.
+// End ends a pass with the outcome of the handler. It starts the timers for a retry or a recheck, requeues the parent if there are
+// new reasons for a pass, and publishes the result.
 func (p *Pass) End(out handlers.Outcome) {
 	if ended := p.end(out); ended != nil {
 		observe.Emit(p.family.reconciler.deps.Sink, observe.PassEnded{Resource: p.family.resource.Key(), Pass: ended})

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// protected reports whether a deletion of the resource's objects also deletes other objects or data. The operator deletes children of
-// protected kinds only with kopf.Own.Prune.
+// protected reports whether a deletion of the resource's objects also deletes other objects or data. The operator deletes children
+// of protected kinds only with kopf.Own.Prune.
 func protected(resource string) bool {
 	switch resource {
 	case "namespaces.v1", "persistentvolumeclaims.v1", "customresourcedefinitions.v1.apiextensions.k8s.io":
@@ -31,9 +31,9 @@ func (k *kind) prunable() bool { return !protected(k.resource.Key()) || k.owned.
 // pruned is how long a pass waits for the end of a deletion if no event ends the wait earlier.
 const pruned = 30 * time.Second
 
-// Complete prunes the children that a complete pass has not applied, in the reverse order of the declarations. It prunes a kind only
-// after the pruned children of all later kinds were deleted; until then, it returns a waiting error. It prunes nothing if the pass
-// has not called Apply, or if a call has failed.
+// Complete prunes the children that a complete pass has not applied, in the reverse order of the declarations. It prunes a kind
+// only after the pruned children of all later kinds were deleted; until then, it returns a waiting error. It prunes nothing if the
+// pass has not called Apply, or if a call has failed.
 func (p *Pass) Complete(ctx context.Context) error {
 	if p.applied == nil || p.refused {
 		return nil
@@ -67,7 +67,7 @@ func (p *Pass) Complete(ctx context.Context) error {
 	return nil
 }
 
-// setWaves sets [parent.waves].
+// setWaves records whether something waits for the deletions of the pass, so that they wake the parent: see [parent.waves].
 func (p *Pass) setWaves(more bool) {
 	p.family.mu.Lock()
 	defer p.family.mu.Unlock()

@@ -96,7 +96,7 @@ type child struct {
 	fight    *repeats  // reverts of changes by others; nil if there were none
 	unstable *unstable // nil if the operator has sent no other object since the last change of the parent
 	turned   int64     // Unix time in nanoseconds of the last change of the state; 0 if it is older than the process
-	verify   bool      // another client has changed the child, perhaps unnoticed in an applied field; the next pass applies the child
+	verify   bool      // another client may have changed an applied field, so the next pass applies the child
 	pruned   bool      // the operator has deleted the child, and the deletion event has not arrived
 
 	unready int64 // Unix time in nanoseconds since which [handlers.Owned.ReadyWithin] counts; 0 while the child is ready
@@ -221,8 +221,8 @@ func (f *family) wake(p *parent, w reasons.Wake) {
 	}
 }
 
-// postpone reports whether the next pass must wait for the budget. If so, it starts a timer for the pass. An impatient reason begins
-// the pass earlier. The lock must be held.
+// postpone reports whether the next pass must wait for the budget. If so, it starts a timer for the pass. An impatient reason
+// begins the pass earlier. The lock must be held.
 func (f *family) postpone(p *parent) bool {
 	now := f.reconciler.deps.Now()
 	if !p.waitsForBudget(now) {
@@ -263,8 +263,8 @@ func classOf(wakes reasons.List) queue.Class {
 	return queue.Due
 }
 
-// arm starts the timer of the next pass, unless a timer ends earlier. At the end, the timer adds a reason of the kind. If the kind is
-// empty, it makes the present reasons impatient instead. The lock must be held.
+// arm starts the timer of the next pass, unless a timer ends earlier. At the end, the timer adds a reason of the kind. If the kind
+// is empty, it makes the present reasons impatient instead. The lock must be held.
 func (f *family) arm(p *parent, kind inspect.WakeKind, after time.Duration) {
 	due := f.reconciler.deps.Now().Add(after)
 	if !p.due.IsZero() && p.due.Before(due) {

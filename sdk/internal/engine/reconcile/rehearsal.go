@@ -54,7 +54,8 @@ func (r *Rehearsal) Pass() *Pass { return r.pass }
 // RehearsalOf returns the rehearsal of a pass; nil for the pass of an operator.
 func RehearsalOf(p *Pass) *Rehearsal { return p.rehearsal }
 
-// Add makes an object an existing child of the parent in a state, such as "ready". The name and the namespace default to the parent's.
+// Add makes an object an existing child of the parent in a state, such as "ready". The name and the namespace default to the
+// parent's.
 func (r *Rehearsal) Add(tree map[string]any, state string) error {
 	states := []children.State{children.Unknown, children.Progressing, children.Ready, children.Failed, children.Terminating}
 	i := slices.IndexFunc(states, func(s children.State) bool { return s.String() == state })
@@ -75,8 +76,8 @@ func (r *Rehearsal) Add(tree map[string]any, state string) error {
 	return r.store(k, name, tree, func(d *children.Digest) { d.SetState(states[i], "it is "+state) })
 }
 
-// SetVersions replaces the watched objects of a declared resource that concern the parent. Names and versions are as in the result of
-// [Pass.Versions].
+// SetVersions replaces the watched objects of a declared resource that concern the parent. Names and versions are as in the result
+// of [Pass.Versions].
 func (r *Rehearsal) SetVersions(resource resources.Selector, versions map[string]string) error {
 	f, owner := r.pass.family, r.pass.owner
 	f.mu.Lock()
@@ -93,7 +94,7 @@ func (r *Rehearsal) SetVersions(resource resources.Selector, versions map[string
 		if namespace, rest, elsewhere := strings.Cut(key, "/"); elsewhere {
 			name = watched.Name{Namespace: namespace, Name: rest}
 		}
-		table.Put(name, version, "another parent", parent) // no own child, even if the parent of the test has no UID
+		table.Put(name, version, "another parent", parent) // the owner is no real UID, so the object does not count as a child of this parent
 	}
 	f.watched[i].table = table
 	return nil
@@ -154,7 +155,8 @@ func (r *Rehearsal) keep(d *desired) error {
 	return nil
 }
 
-// label returns the kind and the name of a child, such as "Deployment shop", or "Secret other/shop" outside of the parent's namespace.
+// label returns the kind and the name of a child, such as "Deployment shop", or "Secret other/shop" outside of the parent's
+// namespace.
 func (r *Rehearsal) label(d *desired) string {
 	if d.name.namespace == r.pass.owner.Namespace || d.name.namespace == "" {
 		return d.to.resource.Kind + " " + d.name.name
@@ -185,7 +187,8 @@ func (r *Rehearsal) Pruned() []string {
 	return names
 }
 
-// Decide returns the outcome for the handler's error, and the delay of the next call if nothing changes; 0 if there is no such call.
+// Decide returns the outcome for the handler's error, and the delay of the next call if nothing changes; 0 if there is no such
+// call.
 func (r *Rehearsal) Decide(err error, retries int, runtime time.Duration) (out handlers.Outcome, next time.Duration) {
 	h := r.pass.family.handler
 	out, _ = handlers.Decide(err, nil, h.Limits(), retries, runtime, h.String())

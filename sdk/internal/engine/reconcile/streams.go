@@ -34,8 +34,8 @@ type source interface {
 	// observe handles an event. If initial, the event belongs to the first list of a stream.
 	observe(ctx context.Context, event watch.Event, initial bool)
 
-	// retain removes the objects of a scope that are not in the first list of a stream, because they were deleted while no stream was
-	// running.
+	// retain removes the objects of a scope that are not in the first list of a stream, because they were deleted while no stream
+	// was running.
 	retain(scope string, listed map[childName]bool)
 }
 
@@ -121,7 +121,7 @@ func (f *family) sources() []source {
 }
 
 // scopesOf returns the namespaces in which the operator watches the objects of a resource: the served namespaces, or all namespaces
-// if a resource is cluster-scoped or if children can be elsewhere.
+// if the parents or the objects are cluster-scoped, or if children can be elsewhere.
 func scopesOf(parents, objects *resources.Resource, elsewhere bool, namespaces []string) []string {
 	if !parents.Namespaced || !objects.Namespaced || elsewhere {
 		return []string{""}
