@@ -136,8 +136,16 @@ func PassOutcome(p *inspect.Pass, now time.Time, held string) (tone Tone, text s
 // PassText sums up a pass: its causes, its results and its outcome. Held is [State.HeldOf].
 func PassText(p *inspect.Pass, now time.Time, held string) string {
 	_, outcome := PassOutcome(p, now, held)
-	facts := []string{Woken(p), PassResults(p), outcome, Undeclared(p)}
+	facts := []string{Woken(p), PassResults(p), outcome, Unserved(p), Undeclared(p)}
 	return strings.Join(slices.DeleteFunc(facts, func(s string) bool { return s == "" }), " · ")
+}
+
+// Unserved names the optional kinds whose children a pass has left out; empty if there are none.
+func Unserved(p *inspect.Pass) string {
+	if len(p.Unserved) == 0 {
+		return ""
+	}
+	return "left out, because the cluster does not serve their kinds: children of " + list(p.Unserved)
 }
 
 // Undeclared names the kinds of children that a pass has found although no handler declares them any longer; empty if there are none.

@@ -71,6 +71,9 @@ func TestPass_ResultsAndOutcome(t *testing.T) {
 	if got := Undeclared(&inspect.Pass{}); got != "" {
 		t.Error(got)
 	}
+	if got := Unserved(&inspect.Pass{Unserved: []string{"monitoring.coreos.com/v1 servicemonitors"}}); !strings.HasSuffix(got, "children of monitoring.coreos.com/v1 servicemonitors") {
+		t.Error(got)
+	}
 	summed := inspect.Pass{Outcome: inspect.PassWaiting, Message: "the DNS", Applied: 1, Wakes: []inspect.Wake{{Kind: inspect.WakeObject}}, Undeclared: []string{"jobs.batch"}}
 	if got, want := PassText(&summed, now, ""), "woken by a change of the object · 1 applied, all written · waits: the DNS · children of an earlier release, of kinds that no handler declares: jobs.batch"; got != want {
 		t.Errorf("%q, want %q", got, want)

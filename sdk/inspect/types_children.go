@@ -116,6 +116,10 @@ type Pass struct {
 	// Undeclared are the resources of children from an earlier release that no handler declares now, such as
 	// "ingresses.networking.k8s.io".
 	Undeclared []string `json:"undeclared,omitempty"`
+
+	// Unserved are the optional kinds whose children the pass has left out, because the cluster does not serve the kinds, such as
+	// "monitoring.coreos.com/v1 servicemonitors".
+	Unserved []string `json:"unserved,omitempty"`
 }
 
 // PassOutcome is the outcome of a [Pass].

@@ -41,7 +41,7 @@ var errNoPass = errors.New("apply children: the pass was constructed as a litera
 // the first request: an undeclared kind or a repeated name is a permanent error, and so is a namespace other than the parent's
 // without [Own].Elsewhere. If the API server refuses some children, Apply still sends the others, and joins the errors. Such an
 // error is permanent if the API server rejects a child as invalid. It is retried after a refused permission or a failed request.
-// It makes the pass wait if a namespace or a resource definition is missing. Apply never changes an existing object that was not
+// It makes the pass wait if a namespace or a resource definition is missing; for the definition, see also [Own].Optional. Apply never changes an existing object that was not
 // made for this parent, unless [Own].Adopt is set.
 func (p *Pass[T]) Apply(ctx context.Context, objs ...metav1.Object) error {
 	if p.pass == nil {
@@ -84,11 +84,13 @@ func (p *Pass[T]) Children(resource Selector) iter.Seq[*Child] {
 }
 
 // WaitReady returns nil if all of the objects exist and are ready. Otherwise, it returns an error of [Waitf] that names the first
-// object that is missing or not ready, with the reason. Readiness follows the rules of kstatus, or [Own].ReadyIf.
+// object that is missing or not ready, with the reason. Readiness follows the rules of kstatus, or [Own].ReadyIf. WaitReady skips the
+// objects that Apply leaves out: see [Own].Optional.
 func (p *Pass[T]) WaitReady(objs ...metav1.Object) error {
 	for _, obj := range objs {
 		c := p.Child(obj)
 		switch {
+		case c == nil && p.pass != nil && p.pass.LeavesOut(obj):
 		case c == nil:
 			return Waitf(0, "%s does not exist yet", nameOfChild(obj))
 		case c.State != ChildReady:

@@ -89,6 +89,12 @@ type Own struct {
 	// such children with their parent, so the operator does, as with DeleteFirst. The operator watches this kind in all namespaces.
 	Elsewhere bool
 
+	// Optional is for kinds that a cluster may lack, such as ServiceMonitors. While the cluster does not serve the kind,
+	// [Pass.Apply] leaves out the children of this kind, and [Pass.WaitReady] does not wait for them. The operator calls the
+	// handler for all parents when the cluster begins or ceases to serve the kind. By default, the pass waits for the kind, and
+	// Apply sends none of its objects.
+	Optional bool
+
 	// Prune permits the operator to prune namespaces, persistent volume claims and custom resource definitions. By default, the
 	// operator keeps objects of these kinds, because their deletion also deletes data or other objects.
 	Prune bool
@@ -128,7 +134,7 @@ func (o Own) reconcile(c *config) {
 			c.fail("Own: %s is declared twice; remove one", selector)
 		}
 	}
-	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere, DeleteFirst: o.DeleteFirst, Recreate: string(o.Recreate), ReadyWithin: o.ReadyWithin}
+	owned := handlers.Owned{Selector: selector, Drift: handlers.DriftPolicy(o.Drift), Adopt: o.Adopt, Keep: o.Keep, Prune: o.Prune, Elsewhere: o.Elsewhere, DeleteFirst: o.DeleteFirst, Optional: o.Optional, Recreate: string(o.Recreate), ReadyWithin: o.ReadyWithin}
 	if o.ReadyIf != nil {
 		owned.ReadyIf = func(child *object.Object) error { return engineError(o.ReadyIf(objectOfWire(child))) }
 	}

@@ -25,6 +25,7 @@ type Owned struct {
 	Prune       bool   // delete children of protected kinds too
 	Recreate    string // propagation of the deletion before a child is created anew; empty if children are never created anew
 	DeleteFirst bool   // the operator deletes the children before their parent
+	Optional    bool   // passes leave the children out while the cluster does not serve the kind
 	Elsewhere   bool   // children can be where the garbage collection of the cluster does not delete them with their parent
 }
 

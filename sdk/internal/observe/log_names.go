@@ -81,6 +81,7 @@ const (
 	LogChildStuck      LogName = "child.stuck"
 	LogChildKept       LogName = "child.kept"
 	LogChildUndeclared LogName = "child.undeclared"
+	LogChildUnserved   LogName = "child.unserved"
 	LogChildUnstable   LogName = "child.unstable"
 	LogDriftReverted   LogName = "drift.reverted"
 	LogDriftLeft       LogName = "drift.left"

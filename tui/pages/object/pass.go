@@ -26,6 +26,7 @@ func drawPass(s *parts.Screen, w, h int, o *inspect.Object) []string {
 	b.Prose(explain.Text, explain.Woken(pass), 2)
 	b.Prose(explain.Dim, explain.PassResults(pass), 1)
 	b.Prose(tone, outcome, 2)
+	b.Prose(explain.Dim, explain.Unserved(pass), 1)
 	b.Prose(explain.Warn, explain.Undeclared(pass), 1)
 	return b.Lines()
 }
@@ -48,6 +49,7 @@ func drawWoken(s *parts.Screen, b *render.Block, o *inspect.Object, worst *inspe
 	if pass := o.Pass; pass != nil {
 		fact("pass", explain.Text, explain.Thousands(pass.Number)+" · "+passTime(s, pass)+" · "+explain.PassResults(pass))
 		fact("", explain.Text, explain.Woken(pass))
+		fact("", explain.Text, explain.Unserved(pass))
 		fact("", explain.Warn, explain.Undeclared(pass))
 	}
 	if o.Children == nil {

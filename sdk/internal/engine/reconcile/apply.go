@@ -126,6 +126,10 @@ func (p *Pass) prepare(objs []any) ([]*desired, error) {
 	var problems []error
 	for _, obj := range objs {
 		d, err := p.desire(obj)
+		if out, ok := errors.AsType[leftOut](err); ok {
+			p.leaveOut(out.kind)
+			continue
+		}
 		if err != nil {
 			if handlers.ErrorKindOf(err) == handlers.KindWaiting {
 				return nil, err
@@ -145,7 +149,23 @@ func (p *Pass) prepare(objs []any) ([]*desired, error) {
 	return all, nil
 }
 
-// kindOf returns the declared kind of an object. If the cluster may serve the kind later, it returns a waiting error.
+// leftOut is the error of an object whose kind is optional, while the cluster does not serve the kind.
+type leftOut struct{ kind *kind }
+
+// Error implements error.
+func (e leftOut) Error() string {
+	return "the cluster does not serve " + e.kind.owned.Selector.String()
+}
+
+// LeavesOut reports whether [Pass.Apply] leaves an object out, because its kind is optional and the cluster does not serve the kind.
+func (p *Pass) LeavesOut(obj any) bool {
+	_, _, err := p.kindOf(obj)
+	_, out := errors.AsType[leftOut](err)
+	return out
+}
+
+// kindOf returns the declared kind of an object. If the cluster may serve the kind later, it returns a waiting error, or leftOut for an
+// optional kind.
 func (p *Pass) kindOf(obj any) (*kind, target, error) {
 	stated := children.KindOf(obj)
 	p.family.mu.Lock()
@@ -167,9 +187,13 @@ func (p *Pass) kindOf(obj any) (*kind, target, error) {
 		return found, target{found.resource, found.lens}, nil
 	}
 	for _, k := range p.family.kinds {
-		if k.resource == nil && couldBe(k, stated) {
-			return nil, target{}, handlers.AsWaiting(fmt.Errorf("the cluster does not serve %s", k.owned.Selector.String()), absence)
+		if k.resource != nil || !couldBe(k, stated) {
+			continue
 		}
+		if k.owned.Optional {
+			return nil, target{}, leftOut{k}
+		}
+		return nil, target{}, handlers.AsWaiting(fmt.Errorf("the cluster does not serve %s", k.owned.Selector.String()), absence)
 	}
 	return nil, target{}, fmt.Errorf("apply %s: the kind is not declared; add %s", kindText(stated), p.family.missing(stated))
 }

@@ -45,6 +45,7 @@ type Pass struct {
 	concluded  []concluded // results of the applies
 	gone       []concluded // pruned children
 	undeclared []string    // recorded kinds without a declaration
+	unserved   []string    // optional kinds whose children the pass has left out
 }
 
 // noted identifies a child, whether or not it exists.

@@ -76,6 +76,7 @@ type kind struct {
 	owned    *handlers.Owned
 	order    int                 // index of the declaration
 	resource *resources.Resource // nil while the cluster does not serve the kind
+	leftOut  bool                // the operator has logged that the cluster does not serve the optional kind
 	lens     children.Lens
 	children map[childName]*child
 

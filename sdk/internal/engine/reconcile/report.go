@@ -3,6 +3,8 @@ package reconcile
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -51,7 +53,7 @@ func (p *Pass) report(out handlers.Outcome) *observe.EndedPass {
 	}
 	now := f.reconciler.deps.Now()
 	ended := &observe.EndedPass{Pass: inspect.Pass{
-		Version: p.owner.ResourceVersion, Ended: now, Took: inspect.Duration(now.Sub(p.began)), Outcome: shown.Outcome(out), Until: p.parent.due, Wakes: []inspect.Wake{}, Undeclared: p.undeclared,
+		Version: p.owner.ResourceVersion, Ended: now, Took: inspect.Duration(now.Sub(p.began)), Outcome: shown.Outcome(out), Until: p.parent.due, Wakes: []inspect.Wake{}, Undeclared: p.undeclared, Unserved: p.unserved,
 	}}
 	if out.Err != nil {
 		ended.Message = p.subject.Secrets.Text(handlers.ErrorText(out.Err))
@@ -68,6 +70,24 @@ func (p *Pass) report(out handlers.Outcome) *observe.EndedPass {
 type concluded struct {
 	at noted
 	observe.PassedChild
+}
+
+// leaveOut records that the pass leaves children of an optional kind out, because the cluster does not serve the kind. It logs a line
+// for the first pass.
+func (p *Pass) leaveOut(k *kind) {
+	name := k.owned.Selector.String()
+	if slices.Contains(p.unserved, name) {
+		return
+	}
+	p.unserved = append(p.unserved, name)
+	f := p.family
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !k.leftOut {
+		k.leftOut = true
+		f.reconciler.deps.Logger.Info(fmt.Sprintf("The cluster does not serve %s: leaving out the children of this optional kind until it does", name),
+			observe.EventKey, observe.LogChildUnserved, "resource", name)
+	}
 }
 
 // conclude records the result of an apply for the report. The error is nil if the child is in its desired state.

@@ -183,12 +183,12 @@ func (f *family) resolve(known []resources.Resource) {
 			}
 			f.dropBrake(k.resource.Key())
 		}
-		if found != nil && k.resource == nil {
-			f.serveAgain()
+		if found != nil && k.resource == nil || found == nil && k.resource != nil && k.owned.Optional {
+			f.wakeAll()
 		}
 		k.resource = found
 		if found != nil {
-			k.lens = f.lensOf(k.owned, found)
+			k.lens, k.leftOut = f.lensOf(k.owned, found), false
 		}
 	}
 	f.resolveWatched(known)
@@ -202,8 +202,9 @@ func selectOne(selector resources.Selector, known []resources.Resource) *resourc
 	return nil
 }
 
-// serveAgain adds a pass for all parents, because they may wait for a kind that the cluster serves now. The lock must be held.
-func (f *family) serveAgain() {
+// wakeAll adds a pass for all parents, because they may wait for a kind that the cluster serves now, or for children of an optional kind
+// that the cluster no longer serves. The lock must be held.
+func (f *family) wakeAll() {
 	for _, p := range f.parents {
 		if p.object != nil {
 			p.wakes.Add(reasons.Wake{Kind: inspect.WakeRecheck})

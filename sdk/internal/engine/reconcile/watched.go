@@ -53,7 +53,7 @@ func (f *family) resolveWatched(known []resources.Resource) {
 			k.forget("", nil) // without the definition of a kind, its objects do not exist
 		}
 		if found != nil && k.resource == nil {
-			f.serveAgain()
+			f.wakeAll()
 		}
 		if k.resource = found; found == nil {
 			continue
