@@ -34,6 +34,18 @@ func (ts *Turns) Leave() {
 	}
 }
 
+// StepOut makes all turns leave their places in line.
+func (ts *Turns) StepOut() {
+	for _, t := range ts.which(func(t *Turn) bool { return t.state == waiting }) {
+		t.leave(waiting)
+	}
+}
+
+// Rest reports whether no turn waits or has a slot.
+func (ts *Turns) Rest() bool {
+	return len(ts.which(func(t *Turn) bool { return t.state != resting })) == 0
+}
+
 // BeginCycle begins a cycle of the object, which can use the slots that are reserved for the object.
 func (ts *Turns) BeginCycle() {
 	ts.which(func(t *Turn) bool {
@@ -48,7 +60,7 @@ func (ts *Turns) EndCycle() (rest bool) {
 	for _, t := range ts.which(func(t *Turn) bool { return t.state == reserved && t.seen }) {
 		t.Leave()
 	}
-	return len(ts.which(func(t *Turn) bool { return t.state != resting })) == 0
+	return ts.Rest()
 }
 
 // which returns the turns that meet a condition, which is checked with the lock of their line.

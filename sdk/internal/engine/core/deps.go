@@ -73,6 +73,9 @@ type CallLimits interface {
 	// Forget drops an object that was deleted, or that this replica does not handle.
 	Forget(key queue.Key)
 
+	// LeaveAll makes all objects give up their places in line, and the slots that no call uses. Afterwards, they must be listed again.
+	LeaveAll()
+
 	// NewTurn returns the turn of a timer: see [daemons.Host]. Await reports that the timer waits.
 	NewTurn(h *handlers.Handler, wake func()) daemons.Turn
 	Await(h *handlers.Handler, s *observe.Subject)

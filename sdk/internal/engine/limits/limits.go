@@ -3,6 +3,7 @@
 package limits
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
@@ -57,6 +58,23 @@ func (l *Limits) Forget(key queue.Key) {
 	if turns != nil {
 		turns.Leave()
 	}
+}
+
+// LeaveAll implements [core.CallLimits]. The objects step out of their lines first, because a slot that becomes free would recall
+// the next of them.
+func (l *Limits) LeaveAll() {
+	l.mu.Lock()
+	all := maps.Clone(l.objects)
+	l.mu.Unlock()
+	for _, turns := range all {
+		turns.StepOut()
+	}
+	for _, turns := range all {
+		turns.Leave()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.objects, func(_ queue.Key, turns *slots.Turns) bool { return turns.Rest() }) // others have running calls
 }
 
 // Reserve implements [core.CallLimits].

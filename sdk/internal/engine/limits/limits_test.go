@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
+	"github.com/kopf-dev/kopf/sdk/internal/slots"
 	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -161,6 +162,61 @@ func TestLimits_SurviveDroppedQueues(t *testing.T) {
 		synctest.Wait()
 		if o.most != 2 || len(o.called) != len(all) || o.running != 0 {
 			t.Errorf("at most %d at once, %d called, %d running", o.most, len(o.called), o.running)
+		}
+		_ = o.queue.Stop()
+	})
+}
+
+func TestLeaveAll_HoldsNothingDuringAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOperator(&handlers.CallLimit{Running: 3}, time.Minute)
+		all := uids(100)
+		o.put(all...)
+		synctest.Wait() // three are called
+		limits := o.limits.(*Limits)
+		held := queue.Key{Resource: "r", Object: "held"}
+		if turn := limits.table.NewTurn(o.handler.CallLimit, func() {}); turn.Reserve(true) {
+			t.Fatal("there is a fourth slot")
+		} else {
+			time.Sleep(time.Minute + time.Second) // a slot for an object without another cycle, and two for the next objects
+			turns := new(slots.Turns)
+			turns.Of(o.handler, func() *slots.Turn { return turn })
+			limits.mu.Lock()
+			limits.objects[held] = turns
+			limits.mu.Unlock()
+		}
+		remembered := func() int {
+			limits.mu.Lock()
+			defer limits.mu.Unlock()
+			return len(limits.objects)
+		}
+		calls := func() (n int) {
+			o.count(func() { n = len(o.called) })
+			return n
+		}
+		if n := calls(); n != 5 {
+			t.Fatalf("%d objects are called before the pause", n)
+		}
+		limits.LeaveAll()
+		o.queue.Drop(func(queue.Key) bool { return true })
+		if left := remembered(); left != 2 {
+			t.Errorf("%d objects are remembered, besides the two whose calls are running", left-2)
+		}
+		free := limits.table.NewTurn(o.handler.CallLimit, func() {})
+		if !free.Reserve(false) {
+			t.Error("an object that is not called holds a slot")
+		}
+		free.Leave()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := calls(); n != 5 {
+			t.Errorf("%d objects are called during the pause", n-5)
+		}
+		o.put(all...) // listed again
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if n := calls(); n != len(all) || o.most != 3 || remembered() != 0 {
+			t.Errorf("%d objects are called, at most %d at once, %d are remembered", n, o.most, remembered())
 		}
 		_ = o.queue.Stop()
 	})

@@ -150,6 +150,9 @@ func (s *Streams) pause() {
 	s.relisting = true
 	s.mu.Unlock()
 	s.stop(func(resources.Scope) bool { return true })
+	if s.deps.Limits != nil {
+		s.deps.Limits.LeaveAll()
+	}
 	s.deps.Queue.Drop(func(queue.Key) bool { return true })
 	for key, m := range s.memories.All() {
 		s.detached.Stop(key, m, daemons.OperatorPausing)
