@@ -199,5 +199,5 @@ func (p *childrenPane) drawSelectedBelow(b *render.Block, r *belowRow) {
 		return
 	}
 	b.Rule(explain.KindName(&r.row.KindRef), r.row.Resource)
-	b.Prose(explain.Dim, columnText(r.row.Columns), b.Rest())
+	drawColumns(b, columnText(r.row.Columns), b.Rest())
 }

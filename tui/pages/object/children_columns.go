@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/tui/parts"
@@ -56,6 +57,19 @@ func cutColumns(text string, w int) string {
 		text = text[:max(0, strings.LastIndex(text, "  "))]
 	}
 	return text
+}
+
+// drawColumns draws a text of [columnText] in at most n lines, and breaks it between the pairs.
+func drawColumns(b *render.Block, text string, n int) {
+	for ; n > 0 && text != ""; n-- {
+		line := cutColumns(text, b.W-2)
+		if line == "" {
+			b.Prose(explain.Dim, text, n) // a long value
+			return
+		}
+		b.End(b.Line().Skip(1).Put(explain.Dim, line))
+		text = strings.TrimPrefix(text[len(line):], "  ")
+	}
 }
 
 // readColumns reads the columns of the children of an object from the cluster, one request for each resource and namespace, unless
