@@ -46,7 +46,7 @@ func describe(a *inspect.Alarm) Alarm {
 		return Alarm{Err, "✗ not permitted: " + a.Verb + " " + a.Resource, a.Message}
 	case inspect.AlarmBrake:
 		plural, _, _ := strings.Cut(a.Resource, ".")
-		return Alarm{Err, "✗ pruning of " + plural + " stopped", fmt.Sprintf("%s would lose more, unchanged since the start · roll back, or B releases the brake", Count(a.Count, "object"))}
+		return Alarm{Err, "✗ pruning of " + plural + " stopped", Thousands(a.Count) + pick(a.Count, " unchanged object", " unchanged objects") + " would lose more · roll back, or B releases the brake"}
 	case inspect.AlarmFight:
 		by := "another client changes it"
 		if a.Manager != "" {

@@ -22,7 +22,7 @@ func TestAlarms_AboutChildren(t *testing.T) {
 		{[]inspect.Alarm{fight}, Alarm{Warn, "! fight: spec.replicas of Deployment web of one/shop", "another client changes it again and again · remove the field from one of the two"}},
 		{[]inspect.Alarm{unstable, taken}, Alarm{Warn, "! fight: spec.replicas of Deployment web of one/shop", "kubectl-edit changes it again and again · remove the field from one of the two · and 1 more"}},
 		{[]inspect.Alarm{unstable}, Alarm{Warn, "! unstable: spec.template of Deployment web of one/shop", "each pass wants another value · remove times and random values"}},
-		{[]inspect.Alarm{unstable, brake}, Alarm{Err, "✗ pruning of configmaps stopped", "4 objects would lose more, unchanged since the start · roll back, or B releases the brake · and 1 more"}},
+		{[]inspect.Alarm{unstable, brake}, Alarm{Err, "✗ pruning of configmaps stopped", "4 unchanged objects would lose more · roll back, or B releases the brake · and 1 more"}},
 	} {
 		s := NewState(&runner.State{Live: true, Snapshot: &inspect.Snapshot{Operator: inspect.Operator{Alarms: test.alarms}}}, nil)
 		if got := s.published(); got != test.want {

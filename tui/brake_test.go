@@ -17,7 +17,11 @@ func TestBrake_ReleasedAfterAQuestion(t *testing.T) {
 	if got := u.source.intents; len(got) != 1 || got[0] != (runner.Intent{Kind: runner.IntentUnbrake, Value: evcKey}) {
 		t.Errorf("the intents are %+v", got)
 	}
-	u.publish(func(s *runner.State) { s.Snapshot.Operator.Alarms = nil }).seesNot("release brake").press("B").sees("no action on B")
+	u.press("B").publish(func(s *runner.State) { s.Snapshot.Operator.Alarms = nil }).press("y").sees("the brake keeps no children of ephemeralvolumeclaims any longer")
+	if len(u.source.intents) != 1 {
+		t.Errorf("a brake that has ended meanwhile was released: %+v", u.source.intents)
+	}
+	u.press("esc").seesNot("release brake").press("B").sees("no action on B")
 }
 
 func TestBrake_AsksWhichResource(t *testing.T) {

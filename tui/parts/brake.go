@@ -2,6 +2,7 @@ package parts
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,18 +33,30 @@ func askReleaseBrake(s *Screen, brakes []explain.Brake) *Question {
 	text = append(text, "After its start, the operator pruned many children of unchanged objects.", "It stopped, and keeps these, which the objects no longer apply:")
 	answers := []Answer{{Key: "esc", Name: "keep them"}}
 	for i, brake := range brakes {
-		plural, _, _ := strings.Cut(brake.Resource, ".")
 		for _, k := range brake.Kept {
 			text = append(text, fmt.Sprintf("  %s of %s %s", k.Plural, explain.Thousands(k.Objects), brake.Resource))
 		}
-		answer := Answer{Key: "y", Name: "delete them", Then: Request{
-			"continuing to prune the children of " + plural, runner.Intent{Kind: runner.IntentUnbrake, Value: brake.Resource},
-		}}
+		release := &Action{Name: "continue to prune children", Do: func() tea.Msg { return releaseBrake(s, brake.Resource) }}
+		answer := Answer{Key: "y", Name: "delete them", Then: Perform{release}}
 		if len(brakes) > 1 {
-			answer.Key, answer.Name = strconv.Itoa(i+1), "of "+plural
+			answer.Key, answer.Name = strconv.Itoa(i+1), "of "+pluralOf(brake.Resource)
 		}
 		answers = append(answers, answer)
 	}
 	text = append(text, "If a new release is the cause, roll it back instead.")
 	return &Question{Title: "Delete the children that the brake keeps?", Text: text, Answers: answers}
+}
+
+// releaseBrake requests the release for the objects of a resource, unless the brake has ended while the question was open: an
+// operator that was started in the meantime would begin without a brake.
+func releaseBrake(s *Screen, resource string) tea.Msg {
+	if !slices.ContainsFunc(s.State.Brakes(), func(b explain.Brake) bool { return b.Resource == resource }) {
+		return Notify{"the brake keeps no children of " + pluralOf(resource) + " any longer"}
+	}
+	return Request{"continuing to prune the children of " + pluralOf(resource), runner.Intent{Kind: runner.IntentUnbrake, Value: resource}}
+}
+
+func pluralOf(resource string) string {
+	plural, _, _ := strings.Cut(resource, ".")
+	return plural
 }
