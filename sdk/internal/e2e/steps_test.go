@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -17,35 +18,41 @@ import (
 // outside is another system. It has one effect for each key.
 type outside struct {
 	mu    sync.Mutex
-	calls []string       // names of the calls, in their order
-	keys  map[string]int // calls by the name and the key
+	calls []string // names of the calls, in their order
+	given []string // names and keys of the calls, in their order
 }
 
 func (o *outside) do(name string, key kopf.StepKey) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.keys == nil {
-		o.keys = map[string]int{}
-	}
 	o.calls = append(o.calls, name)
-	o.keys[name+" "+string(key)]++
+	o.given = append(o.given, name+" "+string(key))
 	return name + " is done"
 }
 
 // made returns the numbers of calls by their names; it fails the test if a name has more than one key.
 func (o *outside) made(t *testing.T) map[string]int {
 	t.Helper()
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	made := map[string]int{}
-	for call, n := range o.keys {
-		name, _, _ := strings.Cut(call, " ")
-		if made[name] > 0 {
+	for name, keys := range o.keysByName() {
+		made[name] = len(keys)
+		if len(slices.Compact(keys)) > 1 {
 			t.Errorf("%s has two keys: two effects", name)
 		}
-		made[name] += n
 	}
 	return made
+}
+
+// keysByName returns the keys of the calls by their names, in the order of the calls.
+func (o *outside) keysByName() map[string][]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := map[string][]string{}
+	for _, call := range o.given {
+		name, key, _ := strings.Cut(call, " ")
+		all[name] = append(all[name], key)
+	}
+	return all
 }
 
 // step runs one step of a handler, which returns the answer of the other system.
@@ -236,18 +243,31 @@ func TestStep_ChangeInTheMiddleBecomesAnUpdate(t *testing.T) {
 }
 
 func TestStep_RefusedRecordDoesNotRepeatTheEffect(t *testing.T) {
-	cluster, o := newCluster(t), &outside{}
-	proxy := cluster.FaultProxy(kopftest.Faults{Rules: []kopftest.FaultRule{
-		{Match: writesOf(plain), Fault: kopftest.Fault{Kind: kopftest.FaultStatus, Code: 422}, Times: 1},
-	}})
-	op := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnCreate(r, plains, o.steps(""), kopf.ID("create"))
-	}, proxy.Connect)
-	x := cluster.Create(plain.of(example("x")))
-	op.WaitLogs("record the result", 1)
-	waitHandled(x)
-	if made := o.made(t); !maps.Equal(made, map[string]int{"bucket": 1, "grant": 1, "notify": 1}) {
-		t.Errorf("called: %v", made)
+	for name, fault := range map[string]kopftest.Fault{
+		"invalid":         {Kind: kopftest.FaultStatus, Code: http.StatusUnprocessableEntity},
+		"conflict":        {Kind: kopftest.FaultStatus, Code: http.StatusConflict},
+		"unavailable":     {Kind: kopftest.FaultStatus, Code: http.StatusServiceUnavailable},
+		"answer is lost":  {Kind: kopftest.FaultStatus, Code: http.StatusServiceUnavailable, AfterEffect: true},
+		"answer is wrong": {Kind: kopftest.FaultStatus, Code: http.StatusConflict, AfterEffect: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, o := newCluster(t), &outside{}
+			proxy := cluster.FaultProxy(kopftest.Faults{Rules: []kopftest.FaultRule{{Match: writesOf(plain), Fault: fault, Times: 1}}})
+			op := cluster.Run(func(r *kopf.Registry) {
+				kopf.OnCreate(r, plains, o.steps(""), kopf.ID("create"))
+			}, proxy.Connect)
+			x := cluster.Create(plain.of(example("x")))
+			waitHandled(x)
+			if fault.Code == http.StatusUnprocessableEntity { // otherwise, the same attempt sends the record again
+				op.WaitLogs("record the result", 1)
+			}
+			if made := o.made(t); !maps.Equal(made, map[string]int{"bucket": 1, "grant": 1, "notify": 1}) {
+				t.Errorf("called: %v", made)
+			}
+			if len(proxy.Injected()) != 1 {
+				t.Errorf("the API server refused %d records, want one", len(proxy.Injected()))
+			}
+		})
 	}
 }
 
