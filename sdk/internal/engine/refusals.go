@@ -49,12 +49,21 @@ func (r *refusals) observe(call kube.Call) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.set(of, refused, call.Err)
+	if of.verb == "watch" && !refused {
+		of.verb = "list"
+		r.set(of, false, nil) // a stream that has begun needs no list, so that no list would end the alarm
+	}
+}
+
+// set raises or ends the alarm about a request. The lock must be held.
+func (r *refusals) set(of refusal, refused bool, err error) {
 	alarm, known := r.open[of]
 	if known == refused {
 		return
 	}
 	if refused {
-		alarm = inspect.Alarm{Kind: inspect.AlarmForbidden, Since: time.Now(), Verb: of.verb, Resource: of.resource, Namespace: of.namespace, Message: call.Err.Error()}
+		alarm = inspect.Alarm{Kind: inspect.AlarmForbidden, Since: time.Now(), Verb: of.verb, Resource: of.resource, Namespace: of.namespace, Message: err.Error()}
 		if r.open == nil {
 			r.open, r.logged = map[refusal]inspect.Alarm{}, map[refusal]bool{}
 		}

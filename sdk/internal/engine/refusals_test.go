@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -48,5 +49,38 @@ func TestRefusals_OneAlarmForEachPermission(t *testing.T) {
 	}
 	if over, again := recorder.told[1], recorder.told[2]; !over.Over || again.Over || !again.Again {
 		t.Errorf("%+v, then %+v", over, again)
+	}
+}
+
+// After an interruption, a stream continues with a watch alone.
+func TestRefusals_PermittedWatchEndsTheAlarmAboutTheList(t *testing.T) {
+	recorder, sink := &alarmRecorder{}, &observe.Sink{}
+	sink.Subscribe(recorder)
+	r := &refusals{deps: &core.Deps{Sink: sink, Logger: slog.New(slog.DiscardHandler)}}
+	call := func(verb string, status int) {
+		c := kube.Call{Verb: verb, Status: status, Resource: &resources.Resource{Version: "v1", Plural: "pods"}, Path: "/api/v1/namespaces/a/pods"}
+		if status != 200 {
+			c.Err = errors.New(`pods is forbidden: User "me" cannot ` + verb + ` resource "pods" in API group "" in the namespace "a"`)
+		}
+		r.observe(c)
+	}
+	call("watch", 403)
+	call("list", 403)
+	call("watch", 200)
+	var told []string
+	for _, a := range recorder.told {
+		text := a.Alarm.Verb + " refused"
+		if a.Over {
+			text = a.Alarm.Verb + " permitted"
+		}
+		told = append(told, text)
+	}
+	if want := []string{"watch refused", "list refused", "watch permitted", "list permitted"}; !slices.Equal(told, want) {
+		t.Errorf("the alarms are %q, want %q", told, want)
+	}
+	call("list", 403)
+	call("list", 200)
+	if len(recorder.told) != 6 {
+		t.Errorf("%d changes of alarms", len(recorder.told))
 	}
 }
