@@ -122,6 +122,9 @@ func (o *Operator) config(settings *Settings) engine.Config {
 			s := o.inDevelopment(*settings).engine(o.Registry.Prefix)
 			s.Admission = o.admission.override(settings.Admission, o.Registry.listener).engine(o.admission.session, o.Registry.listener)
 			s.Admission.Confined = o.admission.underTest != ""
+			if s.Meter != nil && o.admission.underTest != "" {
+				s.Meter = onAnyPort{s.Meter}
+			}
 			if o.settled != nil {
 				o.settled(*settings)
 			}

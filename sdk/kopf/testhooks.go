@@ -2,11 +2,15 @@ package kopf
 
 import (
 	"context"
+	"net"
+	"net/http"
+	"net/url"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/testhooks"
@@ -53,4 +57,17 @@ func init() {
 		r.(*Request).setCondition = func(c handlers.Condition) error { return set(metav1.Condition(c)) }
 	}
 	testhooks.HandlersOf = func(r any) *handlers.Registry { return &r.(*Registry).registry }
+}
+
+// onAnyPort is the meter of an operator under test. Its endpoint has any free port, because a test process runs several operators.
+type onAnyPort struct{ observe.Meter }
+
+// Endpoint implements [observe.Meter].
+func (m onAnyPort) Endpoint() (endpoint string, h http.Handler) {
+	endpoint, h = m.Meter.Endpoint()
+	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
+		u.Host = net.JoinHostPort(u.Hostname(), "0")
+		endpoint = u.String()
+	}
+	return endpoint, h
 }

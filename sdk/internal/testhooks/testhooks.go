@@ -38,7 +38,7 @@ var (
 
 	// PutUnderTest prepares a *kopf.Operator before its run. An operator whose settings name no server of webhooks gets
 	// a server, and manages configurations of the given name. The webhooks are only for the namespaces that the operator
-	// serves. The function receives the *kopf.Settings before and after the startup handlers.
+	// serves. The endpoint of its metrics has any free port. The function receives the *kopf.Settings before and after the startup handlers.
 	PutUnderTest func(operator any, managed string, settled func(settings any))
 
 	// NewPatch returns an empty *kopf.Patch of a *kopf.Object, which may be nil.
