@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"maps"
 	"os"
 	"os/exec"
@@ -184,9 +185,11 @@ func declared(decls []ast.Decl) map[string]bool {
 	for _, d := range decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Recv == nil {
-				names[d.Name.Name] = true
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") + "." + name
 			}
+			names[name] = true
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				switch spec := spec.(type) {

@@ -89,6 +89,7 @@ var cases = []exampleCase{
 	// The API server checks the verb bind by itself, as a part of other requests.
 	{folder: "19-tenants", unused: []string{eventsRule, "tenants.kopf.dev/finalizers", "clusterroles.rbac.authorization.k8s.io"}},
 	{folder: "20-database", unused: []string{eventsRule, "databases.kopf.dev/finalizers"}},
+	{folder: "21-bucket", unused: []string{eventsRule, "buckets.kopf.dev/status"}}, // the status is no subresource
 	{folder: "99-all-at-once", unused: []string{ownersRule}},
 	{folder: "ephemeral-volume-claims", unused: []string{eventsRule, "ephemeralvolumeclaims.kopf.dev/finalizers"}},
 }
