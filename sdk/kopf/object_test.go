@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -85,6 +86,11 @@ func TestGetOr_DefaultForAbsentOrMistyped(t *testing.T) {
 	}
 	if got := kopf.GetOr(o, "spec.items[0]", map[string]string{}); got["name"] != "first" {
 		t.Errorf("a map: got %v", got)
+	}
+	o = object(t, `{"status": {"conditions": [{"type": "Synced", "status": "False"}, {"type": "Programmed", "status": "True"}]}}`)
+	conditions := kopf.GetOr(o, "status.conditions", []metav1.Condition{})
+	if !meta.IsStatusConditionTrue(conditions, "Programmed") || meta.IsStatusConditionTrue(conditions, "Synced") {
+		t.Errorf("conditions: got %v", conditions)
 	}
 }
 
