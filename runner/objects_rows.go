@@ -7,6 +7,7 @@ type RowQuery struct {
 	Resource  string     // key of the resource
 	Namespace string     // empty for resources without namespaces
 	Labels    string     // label selector; empty for all objects
+	Name      string     // name of the only object; empty for all objects
 	Hidden    [][]string // paths of fields whose values are replaced in the columns
 }
 

@@ -196,7 +196,7 @@ func TestChildren_ShowTheColumnsOfKubectl(t *testing.T) {
 		return resources
 	}
 	all := []string{"configmaps.v1", "deployments.v1.apps", "jobs.v1.batch", "poddisruptionbudgets.v1.policy"} // those of which there are children
-	u.press("w")
+	u.wait(time.Minute)
 	if got := read(); got != nil {
 		t.Errorf("read %q although the tab is not shown", got)
 	}
@@ -230,5 +230,18 @@ func TestChildren_ShowTheColumnsOfKubectl(t *testing.T) {
 	u.publish(func(s *runner.State) { s.Attached = "unix:/s" }).wait(time.Minute)
 	if read(); u.wait(time.Minute).source.objects.read != nil {
 		t.Error("kopf attach has read from the cluster")
+	}
+}
+
+func TestWhy_ShowsTheColumnsOfKubectl(t *testing.T) {
+	u := start(t, "normal", 120, 40).press("j", "j", "j", "j", "j", "w").sees("SIZE 2Gi  PHASE Resizing  AGE 12m").wait(4 * time.Second)
+	want := runner.RowQuery{Resource: evcKey, Namespace: "default", Name: "web-cache"}
+	if got := u.source.objects.read; len(got) != 1 || got[0].Name != want.Name || got[0].Resource != want.Resource || got[0].Namespace != want.Namespace || got[0].Labels != "" {
+		t.Errorf("read %+v", got)
+	}
+	u.source.objects.failed = "403 forbidden: no"
+	u.wait(time.Second).sees("! the columns are unknown: 403 forbidden: no").press("h").wait(time.Minute)
+	if got := u.source.objects.read; len(got) != 2 {
+		t.Errorf("read %d times", len(got))
 	}
 }

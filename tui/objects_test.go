@@ -110,6 +110,8 @@ func (f *fakeObjects) Rows(_ context.Context, q runner.RowQuery) ([]runner.Row, 
 		return r
 	}
 	switch q.Resource {
+	case evcKey:
+		return []runner.Row{row("uid-of-web-cache", "SIZE", "2Gi", "PHASE", "Resizing", "AGE", "12m")}, nil
 	case "configmaps.v1":
 		return []runner.Row{row("uid-of-ConfigMapweb-cache", "DATA", "3", "AGE", "12m")}, nil
 	case "deployments.v1.apps":

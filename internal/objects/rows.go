@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -64,6 +65,9 @@ func (c *Client) list(ctx context.Context, q runner.RowQuery, after string) (*ro
 	}
 	request := client.Get().AbsPath(pathOf(resourceOf(q.Resource), q.Namespace)...).SetHeader("Accept", asTable).
 		Param("limit", fmt.Sprint(maxRows)).Param("continue", after).Param("labelSelector", q.Labels)
+	if q.Name != "" {
+		request.Param("fieldSelector", fields.OneTermEqualSelector("metadata.name", q.Name).String())
+	}
 	if len(q.Hidden) > 0 {
 		request.Param("includeObject", "Object")
 	}

@@ -41,7 +41,9 @@ func TestRows_HaveTheColumnsOfKubectl(t *testing.T) {
 	c.create(claims, "Claim", "two", tree{"apiVersion": "example.com/v1", "spec": tree{
 		"size": "2Gi", "tier": "gold", "replicas": int64(3), "owner": tree{"team": "storage"}, "mounts": []any{tree{"path": "/"}},
 	}})
-	q := runner.RowQuery{Resource: "claims.v1.example.com", Namespace: c.namespace}
+	other := tree{"size": "1Gi", "tier": "gold", "replicas": int64(1), "owner": tree{"team": "web"}, "mounts": []any{tree{"path": "/"}}}
+	c.create(claims, "Claim", "other", tree{"apiVersion": "example.com/v1", "spec": other})
+	q := runner.RowQuery{Name: "two", Resource: "claims.v1.example.com", Namespace: c.namespace}
 	for hidden, want := range map[string]string{
 		"":           "two SIZE=2Gi TEAM=storage REPLICAS=3",
 		"size":       "two SIZE=[redacted] TEAM=storage REPLICAS=3",

@@ -25,6 +25,7 @@ type Page struct {
 	handlers render.List
 	rows     int // rows of the table of handlers
 	why      viewport.Model
+	columns  ownColumns
 	children *childrenPane
 	yaml     *yamlPane
 	events   *eventPane
@@ -76,15 +77,23 @@ func (p *Page) shownYAML() *yamlPane {
 	return nil
 }
 
-// Inquire asks the operator for the children of the object, and the cluster for their columns and the objects
-// below them, while the tab shows them.
+// Inquire asks the operator for the children of the object while a tab shows them. It asks the cluster for the columns of the object,
+// or for the columns of the children and the objects below them.
 func (p *Page) Inquire() parts.Inquiry {
-	shown := p.tab == parts.ChildrenTab || p.tab == parts.WhyTab
-	if !shown || p.gone || !explain.KeepsChildren(p.last) {
+	if p.tab != parts.ChildrenTab && p.tab != parts.WhyTab || p.gone {
 		return nil
 	}
-	if inquiry := p.children.inquire(p.last); inquiry != nil || p.tab != parts.ChildrenTab {
-		return inquiry
+	keeps := explain.KeepsChildren(p.last)
+	if keeps {
+		if inquiry := p.children.inquire(p.last); inquiry != nil {
+			return inquiry
+		}
+	}
+	switch {
+	case p.tab == parts.WhyTab:
+		return p.readOwnColumns()
+	case !keeps:
+		return nil
 	}
 	if inquiry := p.children.readBelow(); inquiry != nil {
 		return inquiry

@@ -33,6 +33,7 @@ func (p *Page) drawWhy(b *render.Block) {
 	if !explain.KeepsChildren(p.last) || p.last.Cause != nil {
 		drawCause(s, all, p.last)
 	}
+	p.drawOwnColumns(all)
 	drawUnreadable(all, p.last)
 	gap()
 	parts.Decisions{Screen: s, Block: all}.Draw(p.last)
