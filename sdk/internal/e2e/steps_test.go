@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -268,6 +269,39 @@ func TestStep_RefusedRecordDoesNotRepeatTheEffect(t *testing.T) {
 				t.Errorf("the API server refused %d records, want one", len(proxy.Injected()))
 			}
 		})
+	}
+}
+
+// TestStep_LostAnswerKeepsTheResult loses the answer to a record. The next record of the attempt must not remove the result, since
+// the next process has nothing else.
+func TestStep_LostAnswerKeepsTheResult(t *testing.T) {
+	cluster, o := newCluster(t), &outside{}
+	lost := kopftest.Fault{Kind: kopftest.FaultStatus, Code: http.StatusUnprocessableEntity, AfterEffect: true}
+	proxy := cluster.FaultProxy(kopftest.Faults{Rules: []kopftest.FaultRule{{Match: writesOf(plain), Fault: lost, Times: 1}}})
+	var second atomic.Bool
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, plains, func(ctx context.Context, c *change) error {
+			_, err := o.step(ctx, c, "bucket")
+			if !second.Load() && err != nil {
+				return kopf.Temporaryf(3*time.Second, "the first operator: %w", err)
+			}
+			return err
+		}, kopf.ID("create"))
+	}, proxy.Connect)
+	x := cluster.Create(plain.of(example("x")))
+	x.WaitFor("the attempt is recorded", func(o *kopf.Object) bool {
+		annotations, _ := o.Get("metadata.annotations").(tree)
+		return progressOf(annotations, "kopf.zalando.org/create")["delayed"] != nil
+	})
+	op.Stop()
+	if recorded := stepsOf(x.Get()); !strings.Contains(recorded, "bucket is done") {
+		t.Errorf("recorded: %s", recorded)
+	}
+	second.Store(true)
+	op.Start()
+	waitHandled(x)
+	if made := o.made(t); made["bucket"] != 1 {
+		t.Errorf("called: %v", made)
 	}
 }
 

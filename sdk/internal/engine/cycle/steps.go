@@ -162,6 +162,7 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 			c.memory.Outbox.Steps = make(map[outbox.StepID]state.Step, 1)
 		}
 		c.memory.Outbox.Steps[id] = step
+		c.view.NoteSteps(steps) // the patch with the outcome has the result, too: the object may have it, if only the answer was lost
 		if core.IsFenced(err) {
 			return err
 		}
