@@ -40,6 +40,7 @@ var optionalFigures = []figure{
 	{"childpeer", "the children of the figure children, kept by an operator of controller-runtime, which takes minutes to build: CPU, requests, memory", inCluster(measureChildPeer)},
 	{"childevents", "events of children, and passes: requests, time, CPU, memory", inCluster(measureChildEvents)},
 	{"overtaking", "new objects while 5,000 existing ones are handled: time until the handler is called, and time of the catch-up", inCluster(measureOvertaking)},
+	{"steps", "5,000 objects whose creation has three recorded steps: time, requests, memory", inCluster(measureSteps)},
 	{"sizes", "1,000, 10,000 and 100,000 objects that exist before the operator starts: how each figure grows", inCluster(measureSizes)},
 	{"operators", "ten operators of one cluster: CPU, requests, memory", inCluster(measureOperators)},
 	{"sidebyside", "the operator and the bare client at the same time, for busy machines: CPU", inCluster(measureSideBySide)},

@@ -40,6 +40,7 @@ func run() (err error) {
 	results := flag.String("results", "", "write the rows of each figure, with their samples, to a JSON file in this folder")
 	flag.IntVar(&turns, "turns", turns, "how many times the programs are measured in turns: for the figures creation, children and protocols")
 	flag.IntVar(&strangers, "strangers", strangers, "the number of objects of others in the figure childevents")
+	flag.IntVar(&stepObjects, "objects", stepObjects, "the number of objects of the figure steps")
 	flag.Func("sizes", "the numbers of objects of the figure sizes, separated by commas (default 1000,10000,100000)", parseSizes)
 	flag.Usage = printUsage
 	flag.Parse()
@@ -112,7 +113,7 @@ func choose(names []string) ([]figure, error) {
 
 func printUsage() {
 	var b strings.Builder
-	b.WriteString("Usage: bench/run [-profile DIR] [-against OPERATOR] [-results DIR] [-turns N] [-sizes N,N,N] [-strangers N] [FIGURE...]\n\nFigures measured by default:\n")
+	b.WriteString("Usage: bench/run [-profile DIR] [-against OPERATOR] [-results DIR] [-turns N] [-sizes N,N,N] [-strangers N] [-objects N] [FIGURE...]\n\nFigures measured by default:\n")
 	list := func(figures []figure) {
 		for _, f := range figures {
 			fmt.Fprintf(&b, "  %-14s %s\n", f.name, f.about)

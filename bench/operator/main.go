@@ -48,6 +48,10 @@ func register(r *kopf.Registry) {
 		registerBackground(r, examples, kinds)
 		return
 	}
+	if os.Getenv(stepsVariable) != "" {
+		kopf.OnCreate(r, examples, createInSteps)
+		return
+	}
 	kopf.OnCreate(r, examples, create)
 	if os.Getenv(resumeVariable) != "" {
 		kopf.OnResume(r, examples, resume)
