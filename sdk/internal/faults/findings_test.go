@@ -45,7 +45,7 @@ type inspection struct {
 func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected map[string]string) *findings {
 	f := &findings{Explained: map[string]int{}}
 	refused := refusals(injected)
-	calls := l.of()
+	calls, steps := l.of(), l.stepsOf()
 	life, doubled, starts := l.lives()
 	f.Doubled = append(f.Doubled, doubled...)
 	newest := map[string]*object{}
@@ -53,6 +53,7 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 		newest[o.kind+" "+o.name] = o
 		i := &inspection{findings: f, object: o, calls: calls[o.uid], life: life, starts: starts, refused: refused[o.name]}
 		i.duplicates()
+		i.repeatedSteps(steps[o.uid])
 		i.doubledEffects()
 		i.times()
 		if o.newest().gone {

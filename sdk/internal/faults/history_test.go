@@ -35,6 +35,7 @@ type version struct {
 	value    string            // spec.value
 	last     string            // spec.value when it was last handled; empty if it never was
 	records  map[string]record // keyed by handler
+	steps    map[string]string // recorded results, keyed by handler and step
 	status   status
 }
 
@@ -219,7 +220,7 @@ func versionOf(o stored) (version, error) {
 		return version{}, err
 	}
 	v := version{
-		number: number, came: time.Now(), value: o.Spec.Value, status: o.Status, records: map[string]record{},
+		number: number, came: time.Now(), value: o.Spec.Value, status: o.Status, records: map[string]record{}, steps: map[string]string{},
 		deleting: o.Metadata.DeletionTimestamp != "", held: len(o.Metadata.Finalizers) > 0,
 	}
 	for name, text := range o.Metadata.Annotations {
@@ -231,6 +232,10 @@ func versionOf(o stored) (version, error) {
 				return version{}, fmt.Errorf("%s: %w", name, err)
 			}
 			v.last = essence.Spec.Value
+		case own && strings.HasPrefix(id, "handler-steps."):
+			if err := resultsOf(text, v.steps); err != nil {
+				return version{}, fmt.Errorf("%s: %w", name, err)
+			}
 		case own && slices.Contains(handlerIDs, id):
 			var r record
 			if err := json.Unmarshal([]byte(text), &r); err != nil {

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,11 +75,14 @@ type ledger struct {
 	life    int
 	runs    int // number of handler calls, including failed ones
 	calls   []call
+	steps   []stepCall
 	daemons map[string]map[int]int // number of running daemons, by UID and life
 	doubled []string
 	samples []sample
 	starts  []uint64      // the version of the cluster when a life began, by its number
 	version func() uint64 // returns the current version of the cluster
+
+	withSteps bool // the first creation handler and the first update handler have two steps
 }
 
 // sample is the process's use of resources between two lives.
@@ -111,14 +115,24 @@ func (l *ledger) register(r *kopf.Registry) {
 
 // handler returns a handler that fails at first for some objects, and has effects in all three ways.
 func (l *ledger) handler(id string, life int) func(context.Context, *kopf.Change[subject]) error {
-	return func(_ context.Context, c *kopf.Change[subject]) error {
+	return func(ctx context.Context, c *kopf.Change[subject]) error {
 		l.mu.Lock()
 		l.runs++
 		l.mu.Unlock()
+		if strings.HasSuffix(id, "_1") {
+			if err := l.step(ctx, id, "make", life, c); err != nil {
+				return err
+			}
+		}
 		if c.Retry == 0 && chance(id, c.Object.Spec.Value) < 64 {
 			return kopf.Temporaryf(10*time.Millisecond, "not yet")
 		}
 		time.Sleep(time.Duration(chance("work", c.Object.Spec.Value)) * 20 * time.Microsecond) // the work of the handler
+		if strings.HasSuffix(id, "_1") {
+			if err := l.step(ctx, id, "grant", life, c); err != nil {
+				return err
+			}
+		}
 		number := l.succeeded(id, life, c)
 		switch id {
 		case "create_1":
@@ -141,12 +155,18 @@ func chance(texts ...string) int {
 	return int(hash.Sum32()>>8) % 256
 }
 
-func (l *ledger) succeeded(handler string, life int, c *kopf.Change[subject]) (number string) {
+// callOf describes a call.
+func callOf(handler string, life int, c *kopf.Change[subject]) call {
 	one := call{handler: handler, reason: c.Reason, uid: string(c.UID), new: c.Object.Spec.Value, life: life, at: time.Now()}
 	if c.Old != nil {
 		one.old = c.Old.Spec.Value
 	}
 	_, _ = fmt.Sscan(c.Object.ResourceVersion, &one.version) // the history checks that versions are numbers
+	return one
+}
+
+func (l *ledger) succeeded(handler string, life int, c *kopf.Change[subject]) (number string) {
+	one := callOf(handler, life, c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one.id = fmt.Sprint("call-", len(l.calls)+1)

@@ -19,7 +19,7 @@ const (
 	soakVar   = "KOPF_SOAK"
 	reportVar = "KOPF_SOAK_REPORT"
 
-	soakNames = 60
+	soakNames = 100
 	// soakKillWithin gives a life some seconds: repeated calls within one life have no explanation.
 	soakKillWithin = 300
 	soakPace       = 120 * time.Millisecond
@@ -42,6 +42,7 @@ type report struct {
 	Failed     int               `json:"failed"`
 	Runs       int               `json:"handlerRuns"`
 	Succeeded  int               `json:"handlerRunsSucceeded"`
+	Steps      int               `json:"stepCalls"`
 	Goroutines map[string]int    `json:"goroutinesBetweenLives"`
 	Heap       map[string]uint64 `json:"heapBytesBetweenLives"`
 	*findings
@@ -60,7 +61,7 @@ func (x *trial) report(seed uint64, took time.Duration, found *findings) *report
 		Machine:    fmt.Sprintf("%d CPUs, %s, %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		Operations: x.operations, ByKind: stats.Faults, Weather: stats.Weather,
 		Lives: stats.Lives, Kills: stats.Kills, Stops: stats.Stops, Failed: stats.Failed,
-		Runs: x.ledger.runs, Succeeded: len(x.ledger.calls),
+		Runs: x.ledger.runs, Succeeded: len(x.ledger.calls), Steps: len(x.ledger.steps),
 		Goroutines: map[string]int{}, Heap: map[string]uint64{}, findings: found,
 	}
 	for _, n := range stats.Faults {
@@ -89,7 +90,7 @@ func (r *report) String() string {
 	fmt.Fprintf(&b, "soak of %s with the seed %d on %s\n", r.Duration, r.Seed, r.Machine)
 	fmt.Fprintf(&b, "%6d operations on %d objects, of which %d versions were stored\n", r.Operations, r.Objects, r.Versions)
 	fmt.Fprintf(&b, "%6d faults; %d lives of the operator: %d killed, %d stopped, %d failed\n", r.Faults, r.Lives, r.Kills, r.Stops, r.Failed)
-	fmt.Fprintf(&b, "%6d runs of handlers, of which %d succeeded\n", r.Runs, r.Succeeded)
+	fmt.Fprintf(&b, "%6d runs of handlers, of which %d succeeded; %d calls of steps\n", r.Runs, r.Succeeded, r.Steps)
 	fmt.Fprintf(&b, "%6d unexplained duplicates, %d losses, %d stuck, %d effects or daemons doubled\n", len(r.Duplicates), len(r.Losses), len(r.Stuck), len(r.Doubled))
 	fmt.Fprintf(&b, "successes were stored after %s at the median, and %s at most\n", r.RecordedMedian, r.RecordedMost)
 	counts := func(what string, all map[string]int) {
@@ -126,7 +127,7 @@ func TestSoak_LosesAndRepeatsNothing(t *testing.T) {
 	seed := kopftest.Seed(t)
 	plan := kopftest.Chaos(seed)
 	plan.KillWithin = soakKillWithin
-	x := newTrial(t, plan, soakNames)
+	x := (&trial{T: t, ledger: ledger{withSteps: true}}).start(plan, soakNames)
 	began := time.Now()
 	for time.Since(began) < duration {
 		x.operate()

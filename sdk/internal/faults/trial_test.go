@@ -52,7 +52,14 @@ type tried struct {
 // newTrial starts an operator under a plan, for so many names.
 func newTrial(t *testing.T, plan kopftest.ChaosPlan, names int, configure ...func(*kopf.Operator)) *trial {
 	t.Helper()
-	x := &trial{T: t, cluster: kopftest.New(t), random: rand.New(rand.NewPCG(plan.Seed, 7))} //nolint:gosec // it has to be the same in each run
+	return (&trial{T: t}).start(plan, names, configure...)
+}
+
+// start starts the operator of a trial.
+func (x *trial) start(plan kopftest.ChaosPlan, names int, configure ...func(*kopf.Operator)) *trial {
+	t := x.T
+	t.Helper()
+	x.cluster, x.random = kopftest.New(t), rand.New(rand.NewPCG(plan.Seed, 7)) //nolint:gosec // it has to be the same in each run
 	for _, k := range kinds {
 		x.cluster.Apply(k.definition())
 	}
