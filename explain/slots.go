@@ -74,6 +74,24 @@ func (s *State) slotsOf(id string) *inspect.Slots {
 	return nil
 }
 
+// UsedSlots returns the numbers of used slots, by the ids of the limits: see [inspect.Slots].
+func UsedSlots(s *inspect.Snapshot) map[int]int {
+	calls := tally{slots: map[string]slots{}}
+	for _, o := range s.Objects {
+		for i := range o.Handlers {
+			calls.addSlots(&o.Handlers[i], +1)
+		}
+	}
+	used, counted := map[int]int{}, map[string]bool{}
+	for i := range s.Handlers {
+		if h := &s.Handlers[i]; h.Slots != nil && !counted[h.ID] {
+			counted[h.ID] = true
+			used[h.Slots.ID] += calls.slots[h.ID].running
+		}
+	}
+	return used
+}
+
 // VerdictOf is [Verdict] with the numbers of the slots that the object waits for.
 func (s *State) VerdictOf(o *inspect.Object, now time.Time, held string) string {
 	if h := Active(o); h != nil && h.Slot && held == "" && o.State == inspect.StateRunning {

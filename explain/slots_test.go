@@ -45,6 +45,9 @@ func TestSlots_AreSaidWithTheNumbersOfAllHandlersOfTheLimit(t *testing.T) {
 	if got := s.SlotNote(&running.Handlers[0]); got != "" {
 		t.Errorf("a handler that runs: %q", got)
 	}
+	if used := explain.UsedSlots(snapshot); used[1] != 2 || used[3] != 1 || len(used) != 2 {
+		t.Errorf("used: %v", used)
+	}
 	cloud.Rate, cloud.Per = 10, inspect.Duration(1e9)
 	if got := s.SlotNote(h); got != "waits for a slot: 2 of 2 running, 1,200 waiting, at most 10 in 1.0s (with resize)" {
 		t.Errorf("with a rate: %q", got)

@@ -166,9 +166,10 @@ func tableOf(s *inspect.Snapshot, kind Kind, selection Selection, now time.Time,
 	case Peers:
 		t.addPeers(s, selection, now, wide)
 	case Handlers:
+		used := explain.UsedSlots(s)
 		for i := range s.Handlers {
 			if h := &s.Handlers[i]; selection.Name == "" || h.ID == selection.Name {
-				t.add(h.ID, h, handlerCells(h, now, wide)...)
+				t.add(h.ID, h, handlerCells(h, used, now, wide)...)
 			}
 		}
 	case Indices:
@@ -192,7 +193,7 @@ func headers(kind Kind, wide bool) []string {
 		more = []string{"RESULT", "APPLIED"}
 	case Handlers:
 		header = []string{"ID", "KIND", "SELECTOR", "RUNS", "RETRIED", "FAILED", "P50", "P99"}
-		more = []string{"WAITED", "DENIED", "SOURCE", "FILTERS", "LAST ERROR"}
+		more = []string{"WAITED", "DENIED", "SLOTS", "SOURCE", "FILTERS", "LAST ERROR"}
 	case Indices:
 		header = []string{"ID", "KEY", "VALUE", "KEYS", "VALUES", "OBJECTS", "RESOURCES"}
 	case Daemons:
@@ -351,7 +352,7 @@ func held(s *inspect.Snapshot) string {
 	return ""
 }
 
-func handlerCells(h *inspect.Handler, now time.Time, wide bool) []string {
+func handlerCells(h *inspect.Handler, used map[int]int, now time.Time, wide bool) []string {
 	s := &h.Stats
 	selector := h.Selector
 	if h.Field != "" {
@@ -365,7 +366,11 @@ func handlerCells(h *inspect.Handler, now time.Time, wide bool) []string {
 		if last != "" {
 			last = age(s.LastAt, now) + " ago: " + last
 		}
-		cells = append(cells, strconv.Itoa(s.Waited), strconv.Itoa(s.Denied), h.Source, strings.Join(h.Filters, "; "), last)
+		slots := ""
+		if h.Slots != nil {
+			slots = strconv.Itoa(used[h.Slots.ID]) + "/" + strconv.Itoa(h.Slots.Running)
+		}
+		cells = append(cells, strconv.Itoa(s.Waited), strconv.Itoa(s.Denied), slots, h.Source, strings.Join(h.Filters, "; "), last)
 	}
 	return cells
 }

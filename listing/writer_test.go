@@ -41,7 +41,7 @@ func snapshot() *inspect.Snapshot {
 		Served:  []inspect.Resource{{Key: "kopfexamples.v1.kopf.dev", Short: "kex"}},
 		Objects: []*inspect.Object{busy, object("one", "a", inspect.StateSettled)},
 		Handlers: []inspect.Handler{
-			{ID: "create", Kind: inspect.KindCreate, Selector: "kopfexamples.v1.kopf.dev", Source: "a.go:7", Filters: []string{"label a=b"},
+			{ID: "create", Kind: inspect.KindCreate, Selector: "kopfexamples.v1.kopf.dev", Source: "a.go:7", Slots: &inspect.Slots{ID: 1, Running: 2}, Filters: []string{"label a=b"},
 				Stats: inspect.Stats{Runs: 3, Retried: 2, P50: inspect.Duration(3 * time.Millisecond), LastError: "oh", LastAt: now.Add(-time.Minute)}},
 			{ID: "resize/spec.size", Kind: inspect.KindField, Selector: "kopfexamples.v1.kopf.dev", Field: "spec.size"},
 		},
@@ -83,8 +83,8 @@ create             create   kopfexamples.v1.kopf.dev             3      2       
 resize/spec.size   field    kopfexamples.v1.kopf.dev spec.size   0      0         0
 `, 2},
 		"more of a handler": {Handlers, Selection{Name: "create"}, Wide, `
-ID       KIND     SELECTOR                   RUNS   RETRIED   FAILED   P50   P99   WAITED   DENIED   SOURCE   FILTERS     LAST ERROR
-create   create   kopfexamples.v1.kopf.dev   3      2         0        3ms         0        0        a.go:7   label a=b   60s ago: oh
+ID       KIND     SELECTOR                   RUNS   RETRIED   FAILED   P50   P99   WAITED   DENIED   SLOTS   SOURCE   FILTERS     LAST ERROR
+create   create   kopfexamples.v1.kopf.dev   3      2         0        3ms         0        0        0/2     a.go:7   label a=b   60s ago: oh
 `, 1},
 		"indices": {Indices, Selection{}, Table, `
 ID        KEY      VALUE   KEYS   VALUES   OBJECTS   RESOURCES
