@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -69,7 +70,7 @@ func (s *Session) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		req = fenceBody(req)
 	}
-	return s.connections.RoundTrip(req)
+	return s.connections.RoundTrip(planning.Sign(req))
 }
 
 // writes reports whether requests of a method change objects.

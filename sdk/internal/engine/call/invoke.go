@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 )
 
 // Invoker runs attempts of handlers. It is safe for concurrent use.
@@ -124,6 +125,7 @@ func (i *Invoker) call(ctx context.Context, a *Attempt, limits handlers.Limits) 
 	call := a.Call
 	a.Call = nil
 	h := call.Handler
+	ctx = withAuthor(ctx, call)
 	result, err := i.callInSlot(ctx, call, a.Slot, limits, a.Grace)
 	if err == nil {
 		err = a.checkResult(h, result)
@@ -132,6 +134,14 @@ func (i *Invoker) call(ctx context.Context, a *Attempt, limits handlers.Limits) 
 		err = a.Then(ctx)
 	}
 	return result, err
+}
+
+// withAuthor returns the context for a call, whose requests a plan attributes to the handler.
+func withAuthor(ctx context.Context, call *handlers.Call) context.Context {
+	if call.Cause == nil { // an activity
+		return ctx
+	}
+	return planning.WithAuthor(ctx, call.Handler.ID, call.Cause.Object.UID, call.Retry+1)
 }
 
 // checkResult checks a result that will be stored on the object.
@@ -258,6 +268,10 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 		return out
 	}
 	out, line := handlers.Decide(err, result, limits, a.Retries, a.Ended.Sub(a.Started), h.String())
+	switch h.Family.Group() {
+	case handlers.Changing, handlers.Reconciling:
+		out = planned(out, a.Retries+1)
+	}
 	if h.Family.Group() == handlers.Admission {
 		out.Final, out.Delay = true, nil // a review has one response, so there is no retry
 		if handlers.ErrorKindOf(err) == handlers.KindAdmission {
@@ -265,6 +279,18 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 		}
 	}
 	i.emitEnded(a, observe.AttemptEnded{Handler: h, Outcome: out, Err: err, Line: line})
+	return out
+}
+
+// planned returns the outcome without a delay for a plan. A handler that waits for its sub-handlers has their delay already.
+func planned(out handlers.Outcome, attempt int) handlers.Outcome {
+	if _, subs := errors.AsType[*handlers.ChildrenRetry](out.Err); subs || out.Final || out.Waits && out.Delay == nil {
+		return out
+	}
+	if out.Waits { // a repeated call would wait again
+		attempt = planning.Calls
+	}
+	out.Delay = planning.Delay(attempt, out.Delay)
 	return out
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -27,7 +28,7 @@ import (
 func (p *Processor) followDaemons(c *cycle) (stopping []time.Duration) {
 	group := c.memory.Group.Load()
 	switch {
-	case group == nil && !c.served.Handlers.Has(handlers.Spawning):
+	case group == nil && !c.served.Handlers.Has(handlers.Spawning), planning.On():
 		return nil
 	case c.deleted():
 		c.memory.Flags.Forgotten.Store(true)

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -81,6 +82,9 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 	id := outbox.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
 	step, called := c.memory.Outbox.Steps[id]
 	if !called {
+		if err := planning.CheckStep(); err != nil {
+			return nil, handlers.AsPermanent(err)
+		}
 		if err := c.checkStepRoom(steps); err != nil {
 			return nil, err
 		}
