@@ -1,0 +1,274 @@
+package box
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	tmp  = "/tmp"
+	home = "/tmp/home"
+
+	// isMade is written to the pipe when the box is made; otherwise, the error is.
+	isMade = "made"
+	// pipe is the file descriptor of that pipe.
+	pipe = 3
+)
+
+// emptied are the folders that are empty in every box: they have the sockets of the machine's services, and files of other programs.
+var emptied = []string{"/run", "/var/run", tmp}
+
+// initMain makes the box, and runs the program in it. It returns the exit code.
+func initMain(args []string) int {
+	made := os.NewFile(pipe, "pipe")
+	p, listener, err := prepare(args)
+	if err != nil {
+		_, _ = fmt.Fprint(made, err) // without a reader, the error has no use
+		return 1
+	}
+	if p.Try {
+		_, _ = fmt.Fprint(made, isMade)
+		return 0
+	}
+	go func() {
+		if err := Forward(listener, p.Socket); err != nil {
+			fmt.Fprintln(os.Stderr, "kopf: the box cannot pass connections on:", err)
+		}
+	}()
+	code, err := supervise(p, made)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kopf: start the operator in its box:", err)
+	}
+	return code
+}
+
+// prepare makes the box.
+func prepare(args []string) (p plan, _ net.Listener, err error) {
+	if err := json.Unmarshal([]byte(strings.Join(args, " ")), &p); err != nil {
+		return p, nil, fmt.Errorf("read the description of the box: %w", err)
+	}
+	unix.CloseOnExec(pipe)
+	if err := hideFiles(p); err != nil {
+		return p, nil, err
+	}
+	if p.Open == wallNetwork {
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		return p, l, err
+	}
+	if err := raiseLoopback(); err != nil {
+		return p, nil, fmt.Errorf("switch the loopback interface on: %w", err)
+	}
+	listener, err := net.Listen("tcp4", port)
+	if err != nil {
+		return p, nil, fmt.Errorf("listen in the box: %w", err)
+	}
+	return p, listener, nil
+}
+
+// hideFiles makes all files read-only, the folders with sockets and temporary files empty, and puts back the folders that the program
+// needs.
+func hideFiles(p plan) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("separate the mounts: %w", err)
+	}
+	type folder struct {
+		path string
+		tree int
+	}
+	var kept []folder
+	paths := slices.Concat([]string{p.Shared}, p.Visible)
+	slices.SortFunc(paths, func(a, b string) int { return len(a) - len(b) }) // parents first, so that they do not cover their children
+	for _, path := range paths {
+		tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if err != nil {
+			return fmt.Errorf("keep %s: %w", path, err)
+		}
+		if path != p.Shared && p.Open != wallFiles {
+			if err := makeReadOnly(tree, "", unix.AT_EMPTY_PATH); err != nil {
+				return fmt.Errorf("make %s read-only: %w", path, err)
+			}
+		}
+		kept = append(kept, folder{path, tree})
+	}
+	if p.Open != wallFiles {
+		if err := makeReadOnly(unix.AT_FDCWD, "/", unix.AT_RECURSIVE); err != nil {
+			return fmt.Errorf("make the files read-only: %w", err)
+		}
+	}
+	if p.Open != wallFolders {
+		for _, path := range emptied {
+			if err := empty(path); err != nil {
+				return err
+			}
+		}
+		if err := os.Mkdir(home, 0o700); err != nil {
+			return fmt.Errorf("make a home folder: %w", err)
+		}
+	}
+	for _, f := range kept {
+		if err := putBack(f.path, f.tree); err != nil {
+			return err
+		}
+	}
+	if p.Open == wallHidden {
+		return nil
+	}
+	for _, path := range p.Hidden {
+		if err := empty(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func makeReadOnly(dir int, path string, flags uint) error {
+	return unix.MountSetattr(dir, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// empty makes a folder or a file empty. A missing one stays missing.
+func empty(path string) error {
+	there, err := exists(path)
+	if err != nil || !there {
+		return err
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved // such as /var/run
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		err = unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700")
+	} else {
+		err = unix.Mount(os.DevNull, path, "", unix.MS_BIND, "")
+	}
+	if err != nil {
+		return fmt.Errorf("hide %s: %w", path, err)
+	}
+	return nil
+}
+
+// putBack mounts a folder at its path again, which may be in an emptied folder.
+func putBack(path string, tree int) error {
+	if there, err := exists(path); err != nil || !there {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return fmt.Errorf("show %s: %w", path, err)
+		}
+	}
+	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("show %s: %w", path, err)
+	}
+	return unix.Close(tree)
+}
+
+// raiseLoopback switches the loopback interface on, the only one in the box.
+func raiseLoopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// supervise runs the program until it ends, or until the standard input closes. As the first process of its namespace, this process ends
+// all others with itself.
+func supervise(p plan, made *os.File) (code int, err error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	cmd := exec.Command("/proc/self/exe", append([]string{p.Path}, p.Args...)...)
+	cmd.Args[0] = execName
+	if p.Open == wallPrivileges {
+		cmd = exec.Command(p.Path, p.Args...)
+	}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		_, _ = fmt.Fprint(made, err)
+		return 1, err
+	}
+	_, _ = fmt.Fprint(made, isMade)
+	_ = made.Close()
+	parent := make(chan struct{})
+	go func() {
+		defer close(parent)
+		_, _ = io.Copy(io.Discard, os.Stdin) // an error counts as the end
+	}()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case <-signals:
+			_ = cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+		case <-parent:
+			return 1, nil
+		case err := <-ended:
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				return max(exit.ExitCode(), 1), nil
+			}
+			if err != nil {
+				return 1, err
+			}
+			return 0, nil
+		}
+	}
+}
+
+// execMain gives up the privileges that made the box, so that the program cannot undo it, and becomes the program.
+func execMain(args []string) int {
+	err := dropPrivileges()
+	if err == nil {
+		args[0], err = exec.LookPath(args[0])
+	}
+	if err == nil {
+		err = syscall.Exec(args[0], append([]string{"operator"}, args[1:]...), os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, "kopf: start the operator in its box:", err)
+	return 1
+}
+
+// dropPrivileges drops the capabilities of this thread, which is the one that executes the program, for good.
+func dropPrivileges() error {
+	last, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	if err != nil {
+		return err
+	}
+	highest, err := strconv.Atoi(strings.TrimSpace(string(last)))
+	if err != nil {
+		return fmt.Errorf("read the number of capabilities: %w", err)
+	}
+	runtime.LockOSThread()
+	for c := range highest + 1 {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
+			return fmt.Errorf("drop a privilege: %w", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("forbid new privileges: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("drop the privileges: %w", err)
+	}
+	return nil
+}
