@@ -95,6 +95,8 @@ func chooseProvider(o Options) (provider, reason string, err error) {
 		}
 	}
 	switch {
+	case o.Copy && !o.Ephemeral:
+		err = &fault.Error{Kind: ErrInvalid, Message: "a copy of another cluster is ephemeral", Next: "make it ephemeral"}
 	case provider == Embedded && given:
 		err = &fault.Error{Kind: ErrInvalid, Message: "an embedded cluster has its own kubeconfig", Next: "omit the context and the kubeconfig, or use the provider context"}
 	case provider == K3d && given:

@@ -82,6 +82,8 @@ func TestChoose_FollowsOptionsAndKnownClusters(t *testing.T) {
 
 		{title: "one with feature gates is embedded", options: Options{FeatureGates: "A=true"}, known: []Info{k3d("dev", Running)}, engine: true, probed: answers, provider: Embedded, name: "dev-2", reason: `"dev" has the provider k3d`},
 		{title: "one of k3d has no feature gates", options: Options{Provider: K3d, FeatureGates: "A=true"}, err: ErrInvalid},
+		{title: "a copy is ephemeral", options: Options{Provider: Embedded, Copy: true}, err: ErrInvalid},
+		{title: "a copy is no context", options: Options{Context: "kind-x", Ephemeral: true, Copy: true}, err: ErrInvalid},
 		{title: "a context has no feature gates", options: Options{Context: "kind-x", FeatureGates: "A=true"}, err: ErrInvalid},
 
 		{title: "a context implies its provider", options: Options{Context: "kind-x"}, known: []Info{detached("dev")}, provider: Context, name: "kind-x", reason: "was given"},

@@ -35,8 +35,9 @@ type Cluster struct {
 	// Ephemeral reports whether the cluster deletes its data when it stops.
 	Ephemeral bool
 
-	stop  func(context.Context) error
-	ended <-chan struct{}
+	copied bool // started with Copy
+	stop   func(context.Context) error
+	ended  <-chan struct{}
 }
 
 // Ended returns a channel that is closed when the process of the cluster has exited. It is

@@ -44,7 +44,7 @@ func (e embedded) open(ctx context.Context, o Options, c choice) (*Cluster, erro
 	return &Cluster{
 		Provider: Embedded, Name: c.name, Reason: c.reason, Version: p.Ready.Version, Server: p.Ready.Server,
 		KubeconfigPath: p.Ready.Kubeconfig, Context: p.Ready.Context, Namespace: "default",
-		Started: true, Ephemeral: o.Ephemeral, stop: p.Stop, ended: p.Exited(),
+		Started: true, Ephemeral: o.Ephemeral, copied: o.Copy, stop: p.Stop, ended: p.Exited(),
 	}, nil
 }
 
@@ -82,7 +82,7 @@ func (e embedded) run(ctx context.Context, name, project string, o Options, deta
 	o.report(Progress{Phase: PhaseStart, Message: "starting the cluster " + name})
 	p, err := instance.Start(ctx, instance.Config{
 		Binary: program, Dir: e.dir(name), Context: contextName(name), Project: project, Detached: detached, Ephemeral: o.Ephemeral,
-		FeatureGates: gates,
+		FeatureGates: gates, Copy: o.Copy,
 	})
 	if err != nil {
 		return nil, err

@@ -42,6 +42,9 @@ type Options struct {
 	// such as "ShardedListAndWatch=true". A cluster keeps its feature gates until a start with other gates. A
 	// running cluster with other gates is refused. With feature gates, Auto means Embedded.
 	FeatureGates string
+	// Copy starts a cluster for the objects of another one, which [Cluster.Load] stores. The only controller is the controller of
+	// namespaces. Copy needs Ephemeral.
+	Copy bool
 	// LowPriority lowers the CPU priority of the cluster, so that other programs come first, such as the user's
 	// terminal. It applies only to an embedded cluster that this call starts.
 	LowPriority bool

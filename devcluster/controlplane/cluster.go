@@ -19,6 +19,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/datadir"
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/etcd"
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/layer"
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/loading"
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/node"
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/pki"
 )
@@ -69,6 +70,11 @@ func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster,
 		return nil, errors.Join(err, listener.Close())
 	}
 	c.startAPI(listener, certs, o.gates)
+	if o.copied {
+		if err := c.startLoading(); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.startControllers(ctx, o, dir, certs, admin); err != nil {
 		return nil, err
 	}
@@ -119,6 +125,16 @@ func (c *cluster) startAPI(l net.Listener, certs pki.Store, gates string) {
 	})
 }
 
+// startLoading accepts objects of another cluster.
+func (c *cluster) startLoading() error {
+	l, err := loading.Listen()
+	if err != nil {
+		return err
+	}
+	c.api.Run("the loading of objects", func(ctx context.Context) error { return loading.Run(ctx, l, c.etcd) })
+	return nil
+}
+
 // startControllers waits for the API server, then starts the controllers.
 func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.Dir, certs pki.Store, admin pki.Credentials) error {
 	prober, err := apiserver.NewProber(admin.RESTConfig(c.server, "controlplane/prober"))
@@ -146,8 +162,11 @@ func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.
 		return controllers.RunCRDBackdating(ctx, admin.RESTConfig(c.server, "controlplane/established"))
 	})
 	garbage := controllers.NewGarbageCollector(admin.RESTConfig(c.server, "controlplane/garbage-collector"))
-	c.controllers.Run("the garbage collector", garbage.Run)
-	if o.node {
+	if !o.copied {
+		// It would delete copied objects whose owners are not copied.
+		c.controllers.Run("the garbage collector", garbage.Run)
+	}
+	if o.node && !o.copied {
 		c.controllers.Run("the simulated node", func(ctx context.Context) error {
 			return node.Run(ctx, admin.RESTConfig(c.server, "controlplane/node"), version.Get().GitVersion)
 		})
@@ -158,7 +177,7 @@ func (c *cluster) startControllers(ctx context.Context, o options, dir *datadir.
 		if err := prober.Ready(ctx); err != nil {
 			return err
 		}
-		return controllers.RunManager(ctx, dir.Path("kubeconfig"), certs, o.node, garbage)
+		return controllers.RunManager(ctx, dir.Path("kubeconfig"), certs, o.selected(), garbage)
 	})
 	return nil
 }

@@ -9,6 +9,12 @@
 //	controlplane --data-dir /tmp/dev
 //	kubectl --kubeconfig /tmp/dev/kubeconfig get namespaces
 //
+// With --copy, it holds objects of another cluster: it stores the JSON objects that are posted to
+//
+//	http://any/?group=apps&resource=deployments
+//
+// on the socket load.sock in the data directory, as they are, and runs no controllers that would change them.
+//
 // # Contract
 //
 // It prints exactly one line of JSON to standard output. When the cluster is usable:

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/controllers"
 )
 
 // options are the options of the command line.
@@ -16,6 +18,7 @@ type options struct {
 	ephemeral bool
 	guard     bool
 	node      bool
+	copied    bool
 	gates     string
 	verbosity int
 	version   bool
@@ -37,6 +40,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	fs.BoolVar(&o.ephemeral, "ephemeral", false, "delete the data directory at the end; defaults to a temporary one")
 	fs.BoolVar(&o.guard, "guard", false, "exit when standard input closes, as it does when the parent process exits")
 	fs.BoolVar(&o.node, "node", true, "simulate a node, on which pods become Running or Completed without any container")
+	fs.BoolVar(&o.copied, "copy", false, "be a copy of another cluster: store the objects that come on the socket load.sock in the data directory, "+
+		"and run neither a node nor controllers, but the controller of namespaces")
 	fs.StringVar(&o.gates, "feature-gates", "", "features of the API server to enable or disable, such as ShardedListAndWatch=true")
 	fs.IntVar(&o.verbosity, "v", 0, "verbosity of the log")
 	fs.BoolVar(&o.version, "version", false, "print the version of Kubernetes and exit")
@@ -54,4 +59,16 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 		return o, fmt.Errorf("invalid port %d", o.port)
 	}
 	return o, nil
+}
+
+// selected returns which controllers run.
+func (o options) selected() controllers.Selection {
+	switch {
+	case o.copied:
+		return controllers.NamespacesOnly
+	case o.node:
+		return controllers.WithSimulatedNode
+	default:
+		return controllers.All
+	}
 }

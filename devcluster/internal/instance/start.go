@@ -31,6 +31,9 @@ type Config struct {
 	// FeatureGates enable and disable features of the API server. Defaults to the feature gates of the last start in
 	// the directory.
 	FeatureGates string
+	// Copy makes it a copy of another cluster: no controllers run but the controller of namespaces, and
+	// [Load] stores objects in it.
+	Copy bool
 }
 
 // Process is a control plane that this process has started.
@@ -118,6 +121,9 @@ func (c Config) args() []string {
 	}
 	if c.Ephemeral {
 		args = append(args, "--ephemeral")
+	}
+	if c.Copy {
+		args = append(args, "--copy")
 	}
 	if c.FeatureGates != "" {
 		args = append(args, "--feature-gates="+c.FeatureGates)

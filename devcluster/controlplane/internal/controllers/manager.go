@@ -10,14 +10,39 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kopf-dev/kopf/devcluster/controlplane/internal/pki"
 )
 
+// Selection is which of the controllers run.
+type Selection int
+
+const (
+	// All runs all controllers.
+	All Selection = iota
+	// WithSimulatedNode runs all controllers but those that need a real node.
+	WithSimulatedNode
+	// NamespacesOnly runs the controller of namespaces. Others would change a copy of another cluster, to which nothing happens
+	// beside an operator's requests.
+	NamespacesOnly
+)
+
+func (s Selection) has(c controller) bool {
+	switch s {
+	case WithSimulatedNode:
+		return !c.withoutNode
+	case NamespacesOnly:
+		return c.name == names.NamespaceController
+	default:
+		return true
+	}
+}
+
 // RunManager runs upstream's controllers until the context is cancelled, with the settings of the
 // kube-controller-manager. It does not run that program's own package, which would compile the kubelet, the scheduler
 // and the drivers of volumes: [controllers] lists what runs here.
-func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulatedNode bool, garbage *GarbageCollector) error {
+func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, selected Selection, garbage *GarbageCollector) error {
 	settings, err := managerSettings(ctx, kubeconfig, certs)
 	if err != nil {
 		return fmt.Errorf("configure the controllers: %w", err)
@@ -26,7 +51,7 @@ func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulat
 	if err != nil {
 		return fmt.Errorf("configure the controllers: %w", err)
 	}
-	runs, err := e.build(ctx, simulatedNode)
+	runs, err := e.build(ctx, selected)
 	if err != nil {
 		return err
 	}
@@ -42,10 +67,10 @@ func RunManager(ctx context.Context, kubeconfig string, certs pki.Store, simulat
 
 // build prepares the controllers that run here. It registers their watches, so it must be called before the informers
 // start.
-func (e *environment) build(ctx context.Context, simulatedNode bool) ([]namedRun, error) {
+func (e *environment) build(ctx context.Context, selected Selection) ([]namedRun, error) {
 	var runs []namedRun
 	for _, c := range controllers() {
-		if c.withoutNode && simulatedNode || !c.enabled(utilfeature.DefaultFeatureGate.Enabled) {
+		if !selected.has(c) || !c.enabled(utilfeature.DefaultFeatureGate.Enabled) {
 			continue
 		}
 		client, err := e.clients.Client(c.agent)

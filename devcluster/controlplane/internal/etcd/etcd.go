@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 )
@@ -87,6 +88,20 @@ func config(dir string) *embed.Config {
 
 // Endpoint returns the URL for the API server of this process.
 func (s *Server) Endpoint() string { return "unix://" + socketName }
+
+// Put stores values under their keys, all of them or none. It can be called while the API server runs, whose watches
+// deliver the values.
+func (s *Server) Put(ctx context.Context, values map[string][]byte) error {
+	txn := &pb.TxnRequest{}
+	for key, value := range values {
+		put := &pb.PutRequest{Key: []byte(key), Value: value}
+		txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: put}})
+	}
+	if _, err := s.etcd.Server.Txn(ctx, txn); err != nil {
+		return fmt.Errorf("write to etcd: %w", err)
+	}
+	return nil
+}
 
 // Failed returns a channel that receives the error if the server fails.
 func (s *Server) Failed() <-chan error { return s.etcd.Err() }
