@@ -5,14 +5,23 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
+	"math"
+	"net/http"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-dev/kopf/plan/redaction"
 	"github.com/kopf-dev/kopf/plan/source"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
+
+// DefaultLimit is the default of [Options].Limit.
+const DefaultLimit = 10_000
 
 // Options configure a copy.
 type Options struct {
@@ -22,13 +31,20 @@ type Options struct {
 	// WithSecrets keeps the values of Secrets, which are otherwise replaced. Such a copy cannot be saved.
 	WithSecrets bool
 
-	// Limit is the most objects. A listing that exceeds it fails with a [*LimitError]. Defaults to 10000.
+	// Limit is the most objects, without definitions. Defaults to [DefaultLimit].
 	Limit int
 }
 
-// Copy is the objects of a cluster. It is safe for concurrent use. It reads the cluster when a listing is first asked for,
-// and keeps the listing. Values of Secrets are replaced before anything is kept.
-type Copy struct{}
+// LimitError is the error of a listing that has too many objects. The listing is not kept.
+type LimitError struct {
+	Limit int
+	Scope Scope
+}
+
+// Error implements the error interface.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("with %s, the copy would have more than %d objects", e.Scope, e.Limit)
+}
 
 // Scope is the objects that a listing lists.
 type Scope struct {
@@ -36,6 +52,30 @@ type Scope struct {
 	Resource schema.GroupVersionResource
 	// Namespace is empty for all namespaces, and for resources without namespaces.
 	Namespace string
+	// Name is the name of a single object, or empty.
+	Name string
+}
+
+// String returns the scope for a person.
+func (s Scope) String() string {
+	text := s.Resource.GroupResource().String()
+	switch {
+	case s.Namespace != "" && s.Name != "":
+		return text + " " + s.Namespace + "/" + s.Name
+	case s.Namespace != "":
+		return text + " in " + s.Namespace
+	case s.Name != "":
+		return text + " " + s.Name
+	default:
+		return text
+	}
+}
+
+// Object is an object of a listing.
+type Object struct {
+	Namespace, Name string
+	// JSON is the object with its apiVersion and kind. It must not be changed.
+	JSON json.RawMessage
 }
 
 // Listing is the answer to a list request.
@@ -43,49 +83,197 @@ type Listing struct {
 	Scope Scope
 	// At is the time of the answer.
 	At time.Time
-	// Objects are the objects in JSON. Each has its apiVersion and kind. They must not be changed.
-	Objects []json.RawMessage
-	// Refused is the cluster's answer if the user may not list the resource. Then there are no objects. With a copy from a
-	// file, it is also the answer for a listing that the file does not have.
+	// Objects are the objects as the cluster lists them.
+	Objects []Object
+	// Refused is the cluster's answer if the user may not list the resource, or the cluster does not have it. Then there are no
+	// objects. With a copy from a file, it is also the answer for a listing that the file does not have.
 	Refused *metav1.Status
 }
 
-// Summary describes a copy.
-type Summary struct {
-	// Context is the name of the cluster, and Version its version.
-	Context, Version string
-	// From and To are the times of the first and the last listing. The copy is not of one moment.
-	From, To time.Time
-	// Resources are the listings, with their numbers of objects, sorted.
-	Resources []Count
-	// Refused are the listings that the cluster refused, sorted.
-	Refused []Scope
-	// Redacted is the number of values that were replaced.
-	Redacted int
+// Copy is the objects of a cluster. It is safe for concurrent use. It reads the cluster when a listing is first asked for,
+// and keeps the listing. Values of Secrets are replaced before anything is kept.
+type Copy struct {
+	reader   *source.Reader // nil if it is from a file
+	redactor *redaction.Redactor
+	options  Options
+	version  string
+	redacted int // replaced values in the file
+
+	mu       sync.Mutex
+	listings map[Scope]*listing
+	objects  int
 }
 
-// Count is the number of objects of a listing.
-type Count struct {
-	Scope Scope
-	Count int
+// listing is a listing that is kept, or being read.
+type listing struct {
+	done chan struct{} // closed when it is read
+	kept *Listing
 }
 
-// New returns a copy that reads a cluster on demand.
+// New returns a copy that reads a cluster on demand. It asks the cluster for its version.
 func New(ctx context.Context, r *source.Reader, o Options) (*Copy, error) {
-	return nil, errors.New("not built yet")
+	if o.Limit == 0 {
+		o.Limit = DefaultLimit
+	}
+	version, err := r.Version(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("copy the cluster: %w", err)
+	}
+	return &Copy{reader: r, redactor: redaction.New(), options: o, version: version, listings: map[Scope]*listing{}}, nil
 }
-
-// Read reads a copy from a file that [Copy.Write] has written. Resources that the file does not have are refused.
-func Read(r io.Reader) (*Copy, error) { return nil, errors.New("not built yet") }
-
-// Write writes the copy: JSON lines, compressed with gzip. It refuses a copy with the values of Secrets.
-func (c *Copy) Write(w io.Writer) error { return errors.New("not built yet") }
 
 // Listing returns the objects of a scope. It reads them from the cluster if they are not kept yet. Only failures other
 // than refusals are errors, and are not kept.
 func (c *Copy) Listing(ctx context.Context, scope Scope) (*Listing, error) {
-	return nil, errors.New("not built yet")
+	for {
+		c.mu.Lock()
+		l, known := c.listings[scope]
+		if !known {
+			if wider := c.within(scope); wider != nil {
+				c.mu.Unlock()
+				return wider, nil
+			}
+			if c.reader == nil {
+				c.mu.Unlock()
+				return &Listing{Scope: scope, Refused: notCopied(scope)}, nil
+			}
+			l = &listing{done: make(chan struct{})}
+			c.listings[scope] = l
+			c.mu.Unlock()
+			return c.read(ctx, scope, l)
+		}
+		c.mu.Unlock()
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if l.kept != nil {
+			return l.kept, nil
+		}
+	}
 }
 
-// Summary describes the present content of the copy.
-func (c *Copy) Summary() Summary { return Summary{} }
+// within returns a listing from one that is kept and has the objects of more namespaces, or of another version in a file; or nil.
+// The mutex must be held.
+func (c *Copy) within(scope Scope) *Listing {
+	for known, l := range c.listings {
+		sameVersion := known.Resource == scope.Resource || c.reader == nil && known.Resource.GroupResource() == scope.Resource.GroupResource()
+		wider := (known.Namespace == "" || known.Namespace == scope.Namespace) && (known.Name == "" || known.Name == scope.Name)
+		if !sameVersion || !wider || l.kept == nil || l.kept.Refused != nil {
+			continue
+		}
+		out := &Listing{Scope: scope, At: l.kept.At}
+		for _, o := range l.kept.Objects {
+			if (scope.Namespace == "" || o.Namespace == scope.Namespace) && (scope.Name == "" || o.Name == scope.Name) {
+				out.Objects = append(out.Objects, o)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// notCopied is the refusal of a listing that a file does not have. "Not found" would be a lie.
+func notCopied(scope Scope) *metav1.Status {
+	return &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Message: fmt.Sprintf("%s is forbidden: not in the copy", scope),
+		Details: &metav1.StatusDetails{Group: scope.Resource.Group, Kind: scope.Resource.Resource, Name: scope.Name},
+	}
+}
+
+// read reads a listing, and keeps it unless it fails.
+func (c *Copy) read(ctx context.Context, scope Scope, l *listing) (*Listing, error) {
+	out, err := c.fetch(ctx, scope)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer close(l.done)
+	if err == nil && scope.Resource.GroupResource() != Definitions.GroupResource() {
+		if c.objects+len(out.Objects) > c.options.Limit {
+			err = &LimitError{Limit: c.options.Limit, Scope: scope}
+		} else {
+			c.objects += len(out.Objects)
+		}
+	}
+	if err != nil {
+		delete(c.listings, scope)
+		return nil, err
+	}
+	l.kept = out
+	return out, nil
+}
+
+// Definitions is the resource of definitions of resources.
+var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// fetch reads a listing from the cluster.
+func (c *Copy) fetch(ctx context.Context, scope Scope) (*Listing, error) {
+	most := c.options.Limit
+	if scope.Resource == Definitions {
+		most = math.MaxInt
+	}
+	var list source.List
+	var err error
+	if scope.Name != "" {
+		var object json.RawMessage
+		if object, err = c.reader.Get(ctx, scope.Resource, scope.Namespace, scope.Name); err == nil {
+			list.Items = []json.RawMessage{object}
+		}
+	} else {
+		list, err = c.reader.List(ctx, scope.Resource, scope.Namespace, most)
+	}
+	out := &Listing{Scope: scope, At: time.Now()}
+	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok && isRefusal(refusal) {
+		out.Refused = &refusal.ErrStatus
+		return out, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("copy %s: %w", scope, err)
+	}
+	for _, item := range list.Items {
+		o, err := c.object(scope, list, item)
+		if err != nil {
+			return nil, fmt.Errorf("copy %s: %w", scope, printable.Error(err))
+		}
+		out.Objects = append(out.Objects, o)
+	}
+	return out, nil
+}
+
+// isRefusal reports whether the cluster would give an answer again.
+func isRefusal(err *apierrors.StatusError) bool {
+	switch err.ErrStatus.Code {
+	case http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	default:
+		return false
+	}
+}
+
+// object completes an object, and replaces the values of a Secret.
+func (c *Copy) object(scope Scope, list source.List, raw json.RawMessage) (Object, error) {
+	var meta metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &meta); err != nil {
+		return Object{}, err
+	}
+	secret := redaction.IsSecret(scope.Resource.GroupResource()) && !c.options.WithSecrets
+	if meta.Kind == "" || secret {
+		tree, err := decode(raw)
+		if err != nil {
+			return Object{}, err
+		}
+		if meta.Kind == "" {
+			tree["apiVersion"], tree["kind"] = list.APIVersion, kindOf(list.Kind)
+		}
+		if secret {
+			if tree, err = c.redactor.Keep(tree); err != nil {
+				return Object{}, err
+			}
+		}
+		if raw, err = json.Marshal(tree); err != nil {
+			return Object{}, err
+		}
+	}
+	return Object{Namespace: meta.Namespace, Name: meta.Name, JSON: raw}, nil
+}

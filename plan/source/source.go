@@ -71,31 +71,38 @@ type page struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Continue        string `json:"continue"`
-		ResourceVersion string `json:"resourceVersion"`
+		Continue string `json:"continue"`
 	} `json:"metadata"`
 	Items []json.RawMessage `json:"items"`
 }
 
-// List calls add with the objects of each page. The objects have no apiVersion and kind if the resource is a built-in
-// one: list gives these of all of them. Without a namespace, List lists all namespaces. A refusal is a
-// [*apierrors.StatusError]. After an expired page, the objects of a second listing follow.
-func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource, namespace string, add func(list metav1.TypeMeta, items []json.RawMessage)) error {
+// List is the objects of a listing.
+type List struct {
+	// APIVersion and Kind are the list's. Items of built-in resources have none of their own.
+	APIVersion, Kind string
+	Items            []json.RawMessage
+}
+
+// List lists the objects of a resource, in all namespaces without a namespace. It stops when there are more than the most. A
+// refusal is a [*apierrors.StatusError]. When a page has expired, it lists once more from the beginning.
+func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource, namespace string, most int) (List, error) {
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	var out List
 	for restarted := false; ; {
 		var p page
 		err := r.get(ctx, path(resource, namespace, ""), query, &p)
 		if apierrors.IsResourceExpired(err) && query.Get("continue") != "" && !restarted {
 			query.Del("continue")
-			restarted = true
+			out, restarted = List{}, true
 			continue
 		}
 		if err != nil {
-			return err
+			return List{}, err
 		}
-		add(metav1.TypeMeta{APIVersion: p.APIVersion, Kind: p.Kind}, p.Items)
-		if p.Metadata.Continue == "" {
-			return nil
+		out.APIVersion, out.Kind = p.APIVersion, p.Kind
+		out.Items = append(out.Items, p.Items...)
+		if p.Metadata.Continue == "" || len(out.Items) > most {
+			return out, nil
 		}
 		query.Set("continue", p.Metadata.Continue)
 	}

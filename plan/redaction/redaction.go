@@ -1,0 +1,225 @@
+// Package redaction replaces the values of Secrets before they are kept. Equal values stay equal, and different ones different,
+// so that comparisons, filters, and the states that are recorded on the Secrets give the same results.
+package redaction
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// prefix begins each replacement. The digits of a hash of the value follow.
+const prefix = "redacted-"
+
+var replaced = regexp.MustCompile(`^` + prefix + `[0-9a-f]{8}$`)
+
+// minText is the least length of a value that is also replaced in the text of annotations: shorter ones occur by chance.
+const minText = 4
+
+// Redactor replaces values. The replacements depend on a random key, so they give no hint of the values. A Redactor is safe for
+// concurrent use.
+type Redactor struct {
+	key   []byte
+	count atomic.Int64
+
+	mu    sync.Mutex
+	pairs map[string]pair // replacements by the hash of the replaced certificate and key
+}
+
+// New returns a redactor with a key of its own.
+func New() *Redactor {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // it never fails
+	return &Redactor{key: key, pairs: map[string]pair{}}
+}
+
+// Replaced returns the number of values that were replaced.
+func (r *Redactor) Replaced() int { return int(r.count.Load()) }
+
+// IsSecret reports whether a resource is the one of Secrets.
+func IsSecret(resource schema.GroupResource) bool {
+	return resource.Group == "" && resource.Resource == "secrets"
+}
+
+// Keep returns a Secret as a copy may keep it. Certificates with keys, and passwords of registries, are replaced with values that
+// can be parsed. It changes the object.
+func (r *Redactor) Keep(secret map[string]any) (map[string]any, error) {
+	return r.redact(secret, r.kept)
+}
+
+// Show returns a Secret, or a merge patch of a Secret, as a plan may show it. Certificates and passwords are replaced as all other
+// values. Replacements remain. Show changes the object.
+func (r *Redactor) Show(secret map[string]any) (map[string]any, error) {
+	return r.redact(secret, func(string, map[string][]byte, string) ([]byte, error) { return nil, nil })
+}
+
+// instead returns the replacement of a value; nil for the usual one.
+type instead func(kind string, data map[string][]byte, name string) ([]byte, error)
+
+// redact replaces the values of a Secret: in its data, in earlier states among its annotations, and in other annotations.
+func (r *Redactor) redact(secret map[string]any, special instead) (map[string]any, error) {
+	kind, _ := secret["type"].(string)
+	found := map[string]string{} // text to replacement
+	if err := r.data(secret, kind, special, found); err != nil {
+		return nil, err
+	}
+	others, err := r.annotations(secret, kind, special, found)
+	if err != nil {
+		return nil, err
+	}
+	texts := slices.Collect(maps.Keys(found))
+	// A value may be part of another one.
+	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
+	for name, text := range others {
+		for _, value := range texts {
+			text = strings.ReplaceAll(text, value, found[value])
+		}
+		annotationsOf(secret)[name] = text
+	}
+	return secret, nil
+}
+
+func annotationsOf(secret map[string]any) map[string]any {
+	metadata, _ := secret["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return annotations
+}
+
+// annotations replaces the values in annotations that have an earlier state of the Secret, and returns the others. A state that
+// cannot be decoded is removed: it may have values that are not known.
+func (r *Redactor) annotations(secret map[string]any, kind string, special instead, found map[string]string) (map[string]string, error) {
+	annotations, others := annotationsOf(secret), map[string]string{}
+	for name, value := range annotations {
+		text, ok := value.(string)
+		if !ok {
+			continue
+		}
+		state, err := decode(text)
+		isState := strings.HasSuffix(name, "/last-handled-configuration") || strings.HasSuffix(name, "/last-applied-configuration")
+		switch {
+		case err != nil && isState:
+			delete(annotations, name)
+			continue
+		case err != nil || state["data"] == nil && state["stringData"] == nil:
+			others[name] = text
+			continue
+		}
+		if annotations[name], err = r.earlier(state, kind, special, found); err != nil {
+			return nil, err
+		}
+	}
+	return others, nil
+}
+
+func decode(text string) (state map[string]any, err error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	err = decoder.Decode(&state)
+	return state, err
+}
+
+// earlier returns the JSON of an earlier state of the Secret with its values replaced. The state has annotations of its own.
+func (r *Redactor) earlier(state map[string]any, kind string, special instead, found map[string]string) (string, error) {
+	if own, ok := state["type"].(string); ok {
+		kind = own
+	}
+	if err := r.data(state, kind, special, found); err != nil {
+		return "", err
+	}
+	if _, err := r.annotations(state, kind, special, found); err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(state); err != nil {
+		return "", err
+	}
+	return out.String(), nil // with the line feed that kubectl and operators end it with
+}
+
+// data replaces the values of the fields data and stringData, and adds their texts to those found.
+func (r *Redactor) data(secret map[string]any, kind string, special instead, found map[string]string) error {
+	all := map[string][]byte{}
+	encoded, _ := secret["data"].(map[string]any)
+	for name, value := range encoded {
+		// A value that is not base64 can be in a patch, or in an annotation that a person has written.
+		text, _ := value.(string)
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			decoded = []byte(text)
+		}
+		all[name] = decoded
+	}
+	plain, _ := secret["stringData"].(map[string]any)
+	for name, value := range plain {
+		text, _ := value.(string)
+		all[name] = []byte(text)
+	}
+	for name, value := range all {
+		now, err := special(kind, all, name)
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			now = r.replacement(value)
+		}
+		if !bytes.Equal(now, value) {
+			r.count.Add(1)
+			note(found, string(value), string(now))
+			note(found, base64.StdEncoding.EncodeToString(value), base64.StdEncoding.EncodeToString(now))
+			note(found, quoted(string(value)), quoted(string(now)))
+		}
+		if text, ok := encoded[name].(string); ok && text != "" {
+			encoded[name] = base64.StdEncoding.EncodeToString(now)
+		}
+		if _, ok := plain[name].(string); ok {
+			plain[name] = string(now)
+		}
+	}
+	return nil
+}
+
+func note(found map[string]string, text, now string) {
+	if len(text) >= minText {
+		found[text] = now
+	}
+}
+
+// quoted returns a text as it is inside a string of JSON.
+func quoted(text string) string {
+	out, err := json.Marshal(text)
+	if err != nil {
+		return text
+	}
+	return string(out[1 : len(out)-1])
+}
+
+// replacement returns a text with the hash of a value. Empty values stay empty: they are no secret, and handlers look for them.
+func (r *Redactor) replacement(value []byte) []byte {
+	if len(value) == 0 || replaced.Match(value) {
+		return value
+	}
+	return []byte(prefix + r.hash(value)[:8])
+}
+
+func (r *Redactor) hash(parts ...[]byte) string {
+	h := hmac.New(sha256.New, r.key)
+	for _, part := range parts {
+		h.Write(part)
+		h.Write([]byte{0}) // PEM has none
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
