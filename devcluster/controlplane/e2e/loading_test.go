@@ -139,7 +139,7 @@ func TestLoad_KeepsWhatTheServerWouldSet(t *testing.T) {
 	if err := c.load(t, crds.GroupResource(), object(t, copiedDefinition)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.load(t, namespaces.GroupResource(), object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: somewhere}, status: {phase: Active}}`)); err != nil {
+	if err := c.load(t, namespaces.GroupResource(), object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: somewhere, uid: dddd-4}, status: {phase: Active}}`)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the definition is served", func(ctx context.Context) (bool, error) {
@@ -200,11 +200,12 @@ status: {phase: Going}
 func TestLoad_RefusesUnreadable(t *testing.T) {
 	c := start(t, "--ephemeral", "--copy")
 	refused := map[string]string{
-		"no kind":              `{apiVersion: v1, metadata: {name: a, namespace: default}}`,
-		"no name":              `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default}}`,
-		"another group":        `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: default}}`,
-		"an unknown version":   `{apiVersion: v7, kind: ConfigMap, metadata: {name: a, namespace: default}}`,
-		"a field of this type": `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}, data: [1]}`,
+		"no kind":              `{apiVersion: v1, metadata: {name: a, namespace: default, uid: a}}`,
+		"no name":              `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, uid: a}}`,
+		"another group":        `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: default, uid: a}}`,
+		"no uid":               `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}`,
+		"an unknown version":   `{apiVersion: v7, kind: ConfigMap, metadata: {name: a, namespace: default, uid: a}}`,
+		"a field of this type": `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, uid: a}, data: [1]}`,
 	}
 	for name, manifest := range refused {
 		t.Run(name, func(t *testing.T) {

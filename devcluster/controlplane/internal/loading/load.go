@@ -79,6 +79,8 @@ func check(resource schema.GroupResource, meta *metav1.PartialObjectMetadata, va
 	switch {
 	case meta.Name == "" || strings.ContainsRune(meta.Name+meta.Namespace, '/'):
 		return errors.New("it has no valid name")
+	case meta.UID == "":
+		return errors.New("it has no uid, without which the server takes it for a new one")
 	case kind.Kind == "" || kind.Version == "":
 		return errors.New("it has no kind")
 	case kind.Group != resource.Group:
