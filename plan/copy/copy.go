@@ -277,3 +277,7 @@ func (c *Copy) object(scope Scope, list source.List, raw json.RawMessage) (Objec
 	}
 	return Object{Namespace: meta.Namespace, Name: meta.Name, JSON: raw}, nil
 }
+
+// Shown returns a Secret, or a merge patch of a Secret, as a plan may show it, even if the copy keeps the values. It changes the
+// object.
+func (c *Copy) Shown(secret map[string]any) (map[string]any, error) { return c.redactor.Show(secret) }

@@ -6,15 +6,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httputil"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/plan/copy"
+	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
 // HandlerHeader is the header of the operator's requests that says which handler sends it: the handler's id, the uid of the
@@ -35,6 +44,10 @@ type Options struct {
 
 	// Change changes an object before it is loaded, or leaves it out by returning nil. May be nil. Calls are concurrent.
 	Change func(resource schema.GroupResource, object map[string]any) map[string]any
+
+	// Failed is called when objects cannot be copied or loaded, or a request cannot be recorded. The plan would be wrong. May be nil.
+	// Calls are concurrent.
+	Failed func(error)
 
 	// Recorded is called after each writing request. May be nil. Calls are concurrent.
 	Recorded func(Request)
@@ -73,31 +86,173 @@ type Untried struct {
 	Reason string
 }
 
-// Proxy is the server between an operator and a control plane.
-type Proxy struct{}
+// Proxy is the server between an operator and a control plane. Its methods are safe for concurrent use.
+type Proxy struct {
+	options Options
+	loader  *loader
+	forward http.Handler
+	server  *http.Server
+	locks   locks
+	life    context.Context // loading is not repeated because a client has given up
+	end     context.CancelFunc
+
+	mu       sync.Mutex
+	requests []Request
+	busy     int
+	last     time.Time
+}
 
 // New returns a proxy. It sends no request.
-func New(o Options) (*Proxy, error) { return nil, errors.New("not built yet") }
+func New(o Options) (*Proxy, error) {
+	control, err := newControl(o.Control)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{options: o, loader: newLoader(o, control), forward: passOn(control), locks: locks{named: map[string]*namedLock{}}, last: time.Now()}
+	p.life, p.end = context.WithCancel(context.Background())
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)} // of connections that the operator closes
+	return p, nil
+}
 
-// ServeHTTP answers a request of the operator.
-func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {}
+// passOn returns the handler that passes requests on to the control plane, with its credentials.
+func passOn(c *control) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(c.base)
+			r.Out.Header.Del("Authorization")
+			r.Out.Header.Del("Accept-Encoding") // the transport decodes its own
+			for name := range r.Out.Header {
+				if strings.HasPrefix(name, "Impersonate-") {
+					r.Out.Header.Del(name)
+				}
+			}
+		},
+		Transport:     c.client.Transport,
+		FlushInterval: -1, // watches deliver each event at once
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, "the copy does not answer: "+err.Error(), http.StatusBadGateway)
+		},
+	}
+}
 
 // Serve accepts connections until the proxy is closed. It returns nil then.
-func (p *Proxy) Serve(l net.Listener) error { return errors.New("not built yet") }
+func (p *Proxy) Serve(l net.Listener) error {
+	if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the operator: %w", err)
+	}
+	return nil
+}
 
 // Close ends the connections.
-func (p *Proxy) Close() error { return nil }
+func (p *Proxy) Close() error {
+	p.end()
+	err := p.server.Close()
+	p.loader.control.client.CloseIdleConnections()
+	return err
+}
 
-// Prepare loads a resource as a request of the operator would do. It returns the refusal as the error.
+// ServeHTTP answers a request of the operator.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	done := p.begin()
+	defer done()
+	from := senderOf(r.Header)
+	i, ok := infoOf(r)
+	if !ok {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			answer(w, &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "a plan does not know this path"})
+		} else if err := p.loader.definitions.ensure(p.life); err != nil {
+			p.fail(w, err)
+		} else {
+			p.forward.ServeHTTP(w, r)
+		}
+		return
+	}
+	if i.acts() {
+		status := forbidden(i.resource, "its subresource "+i.subresource+" needs a running program")
+		p.loader.note(i.resource, i.namespace, status.Message)
+		answer(w, status)
+		return
+	}
+	err := p.loader.ensure(p.life, i)
+	refused, isRefused := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case isRefused:
+		answer(w, &refused.ErrStatus)
+	case err != nil:
+		p.fail(w, err)
+	case i.verb == readingVerb && isWatch(r):
+		done() // it lasts
+		p.forward.ServeHTTP(w, r)
+	case i.verb == readingVerb || i.isReview() || isDryRun(r):
+		p.forward.ServeHTTP(w, r)
+	default:
+		p.write(w, r, i, from)
+	}
+}
+
+// begin counts a request until the function is called, once or more.
+func (p *Proxy) begin() (done func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy++
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.busy--
+		p.last = time.Now()
+	})
+}
+
+func (p *Proxy) record(r Request) {
+	p.mu.Lock()
+	p.requests = append(p.requests, r)
+	p.mu.Unlock()
+	if p.options.Recorded != nil {
+		p.options.Recorded(r)
+	}
+}
+
+// failed reports an error that makes the plan wrong, unless the proxy is closed.
+func (p *Proxy) failed(err error) {
+	if p.options.Failed != nil && p.life.Err() == nil {
+		p.options.Failed(err)
+	}
+}
+
+// fail answers with such an error.
+func (p *Proxy) fail(w http.ResponseWriter, err error) {
+	p.failed(err)
+	answer(w, &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: printable.Lines(err.Error())})
+}
+
+// answer answers with a status.
+func answer(w http.ResponseWriter, s *metav1.Status) {
+	s = s.DeepCopy()
+	s.TypeMeta, s.Status = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, metav1.StatusFailure
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(s.Code))
+	_ = json.NewEncoder(w).Encode(s) // the client may be gone
+}
+
+// Prepare loads a resource as a request of the operator would do. A refusal is a [*apierrors.StatusError].
 func (p *Proxy) Prepare(ctx context.Context, scope copy.Scope) error {
-	return errors.New("not built yet")
+	return p.loader.ensure(ctx, info{verb: readingVerb, resource: scope.Resource, namespace: scope.Namespace, name: scope.Name})
 }
 
 // Requests returns the recorded requests in the order of their answers.
-func (p *Proxy) Requests() []Request { return nil }
+func (p *Proxy) Requests() []Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.requests)
+}
 
-// Untried returns what could not be loaded, sorted by resource.
-func (p *Proxy) Untried() []Untried { return nil }
+// Untried returns the reasons why the copy differs from the cluster, sorted by resource.
+func (p *Proxy) Untried() []Untried { return p.loader.notes() }
 
 // Busy returns the number of requests that are being answered, without watches, and the time of the last answer.
-func (p *Proxy) Busy() (requests int, last time.Time) { return 0, time.Time{} }
+func (p *Proxy) Busy() (requests int, last time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy, p.last
+}

@@ -1,0 +1,130 @@
+package proxy
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-dev/kopf/plan/copy"
+)
+
+// info is a request for a resource.
+type info struct {
+	verb                         string // get also stands for list and watch
+	resource                     schema.GroupVersionResource
+	namespace, name, subresource string
+}
+
+// readingVerb is the verb of requests that write nothing.
+const readingVerb = "get"
+
+// infoOf returns the resource of a request; false for requests for other paths, such as discovery.
+func infoOf(r *http.Request) (info, bool) {
+	var i info
+	parts, ok := partsOf(r.URL)
+	if !ok {
+		return i, false
+	}
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		i.resource.Version, parts = parts[1], parts[2:]
+	case parts[0] == "apis" && len(parts) > 3:
+		i.resource.Group, i.resource.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return i, false
+	}
+	if parts[0] == "watch" && len(parts) > 1 { // deprecated, but served
+		parts = parts[1:]
+	}
+	// The subresources of a namespace are at the same place as the resources in it.
+	if parts[0] == "namespaces" && len(parts) > 2 && !slices.Contains([]string{"status", "finalize"}, parts[2]) {
+		i.namespace, parts = parts[1], parts[2:]
+	}
+	i.resource.Resource = parts[0]
+	if len(parts) > 1 {
+		i.name = parts[1]
+	}
+	if len(parts) > 2 {
+		i.subresource = strings.Join(parts[2:], "/")
+	}
+	i.verb = verbOf(r.Method, i.name)
+	return i, true
+}
+
+// partsOf returns the parts of a path; false if one of them is not valid in a path of a resource.
+func partsOf(u *url.URL) ([]string, bool) {
+	parts := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
+	for i, part := range parts {
+		decoded, err := url.PathUnescape(part)
+		if err != nil || decoded == "" || decoded == "." || decoded == ".." || strings.ContainsRune(decoded, '/') {
+			return nil, false
+		}
+		parts[i] = decoded
+	}
+	return parts, true
+}
+
+func verbOf(method, name string) string {
+	switch {
+	case method == http.MethodPost:
+		return "create"
+	case method == http.MethodPut:
+		return "update"
+	case method == http.MethodPatch:
+		return "patch"
+	case method == http.MethodDelete && name == "":
+		return "deletecollection"
+	case method == http.MethodDelete:
+		return "delete"
+	default:
+		return readingVerb
+	}
+}
+
+// scope returns the objects that the request is for.
+func (i info) scope() copy.Scope { return copy.Scope{Resource: i.resource, Namespace: i.namespace} }
+
+// key identifies the object of the request.
+func (i info) key() string {
+	return i.resource.GroupResource().String() + "/" + i.namespace + "/" + i.name
+}
+
+// isReview reports whether the request is a question that has the form of a creation.
+func (i info) isReview() bool {
+	return i.resource.Group == "authorization.k8s.io" || i.resource.Group == "authentication.k8s.io"
+}
+
+// acting are the subresources of programs in pods and on nodes, which do not run here.
+var acting = []string{"exec", "attach", "portforward", "proxy", "log"}
+
+func (i info) acts() bool {
+	first, _, _ := strings.Cut(i.subresource, "/")
+	return slices.Contains(acting, first)
+}
+
+// isWatch reports whether the answer is a stream that lasts.
+func isWatch(r *http.Request) bool {
+	watch := r.URL.Query().Get("watch")
+	return watch == "true" || watch == "1" || strings.Contains(r.URL.Path, "/watch/")
+}
+
+// isDryRun reports whether the server only tries the request.
+func isDryRun(r *http.Request) bool { return r.URL.Query().Has("dryRun") }
+
+// neverCopied reports whether a resource is not loaded: leases and peers of running operators would pause this one, and webhooks
+// would call programs of the cluster. Reviews are no objects.
+func neverCopied(r schema.GroupResource) bool {
+	switch r.Group {
+	case "coordination.k8s.io":
+		return r.Resource == "leases"
+	case "admissionregistration.k8s.io":
+		return strings.HasSuffix(r.Resource, "webhookconfigurations")
+	case "apiregistration.k8s.io", "authorization.k8s.io", "authentication.k8s.io":
+		return true
+	default:
+		return r.Resource == "kopfpeerings" || r.Resource == "clusterkopfpeerings"
+	}
+}
