@@ -30,6 +30,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -330,7 +331,7 @@ func (o *operator) connect(ctx context.Context) error {
 	}
 	o.intents.Streams.Store(o.streams)
 	o.admission = reviews.NoAdmission{}
-	if o.config.NewAdmission != nil {
+	if o.config.NewAdmission != nil && !planning.On() {
 		o.admission = o.config.NewAdmission(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
 	}
 	o.intents.Admission.Store(&o.admission)

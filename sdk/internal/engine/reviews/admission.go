@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -34,6 +35,9 @@ var (
 
 // CheckWayIn returns an error if the operator has admission handlers but no server for their reviews.
 func CheckWayIn(registry *handlers.Registry, settings *core.Settings) error {
+	if planning.On() { // the control plane of a plan calls no webhooks
+		return nil
+	}
 	all := registry.Admission()
 	if len(all) == 0 || settings.Admission.Serve != nil {
 		return nil
