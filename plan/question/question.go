@@ -1,0 +1,99 @@
+// Package question changes the objects of a copy before an operator sees them, to ask for something other than its start.
+package question
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Change changes an object, or leaves it out by returning nil. It may change the given tree.
+type Change func(resource schema.GroupResource, object map[string]any) map[string]any
+
+// handled returns the resources with objects that the described operators handle.
+func handled(all []inspect.Description) map[schema.GroupResource]bool {
+	found := make(map[schema.GroupResource]bool)
+	for _, d := range all {
+		for _, p := range d.Permissions {
+			if p.Purpose == inspect.HandledObjects && !strings.Contains(p.Resource, "/") {
+				found[schema.GroupResource{Group: p.Group, Resource: p.Resource}] = true
+			}
+		}
+	}
+	return found
+}
+
+// Create makes the handled objects look new: without the records of the operators, their finalizers and the status. Objects that the
+// handled ones own are left out.
+func Create(all []inspect.Description) Change {
+	resources := handled(all)
+	return func(resource schema.GroupResource, object map[string]any) map[string]any {
+		metadata, _ := object["metadata"].(map[string]any)
+		if isOwned(metadata, resources) {
+			return nil
+		}
+		if !resources[resource] {
+			return object
+		}
+		if metadata["deletionTimestamp"] != nil {
+			return nil // a new object is not in deletion
+		}
+		delete(object, "status")
+		for _, d := range all {
+			prefix, _, _ := strings.Cut(d.Finalizer, "/")
+			forget(metadata, d.Finalizer, []string{prefix + "/", "kopf.zalando.org/", "kopf.dev/"})
+		}
+		return object
+	}
+}
+
+// forget removes a finalizer, and annotations with the prefixes.
+func forget(metadata map[string]any, finalizer string, prefixes []string) {
+	if annotations, ok := metadata["annotations"].(map[string]any); ok {
+		for name := range annotations {
+			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+				delete(annotations, name)
+			}
+		}
+	}
+	if finalizers, ok := metadata["finalizers"].([]any); ok {
+		metadata["finalizers"] = slices.DeleteFunc(finalizers, func(name any) bool { return name == finalizer })
+	}
+}
+
+// isOwned reports whether an object of one of the resources owns an object. Owner references have kinds, from which the names of resources
+// are guessed as kubectl does.
+func isOwned(metadata map[string]any, resources map[schema.GroupResource]bool) bool {
+	owners, _ := metadata["ownerReferences"].([]any)
+	return slices.ContainsFunc(owners, func(owner any) bool {
+		ref, _ := owner.(map[string]any)
+		version, _ := ref["apiVersion"].(string)
+		kind, _ := ref["kind"].(string)
+		plural, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(version, kind))
+		return resources[plural.GroupResource()]
+	})
+}
+
+// Delete makes the handled objects look deleted. Objects without finalizers are left out, because they would be deleted at once, and
+// no handler would be called.
+func Delete(all []inspect.Description, now time.Time) Change {
+	resources := handled(all)
+	return func(resource schema.GroupResource, object map[string]any) map[string]any {
+		if !resources[resource] {
+			return object
+		}
+		metadata, _ := object["metadata"].(map[string]any)
+		if finalizers, _ := metadata["finalizers"].([]any); len(finalizers) == 0 {
+			return nil
+		}
+		if metadata["deletionTimestamp"] == nil {
+			metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = now.UTC().Format(time.RFC3339), int64(0)
+		}
+		return object
+	}
+}

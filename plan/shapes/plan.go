@@ -1,0 +1,124 @@
+// Package shapes groups the objects of a plan by the behaviour of the operator, and describes each kind of behaviour once.
+package shapes
+
+import "time"
+
+// Version is the version of the format of a [Plan] in JSON. It changes when fields are renamed or removed.
+const Version = 1
+
+// Plan is the answer to the question which requests an operator would send.
+type Plan struct {
+	Version  int      `json:"version"`
+	Packages []string `json:"packages"`
+	As       string   `json:"as"`  // the question: "now", "create" or "delete"
+	Box      string   `json:"box"` // "namespaces" or "none"
+	Copy     Copy     `json:"copy"`
+
+	// Ended is the reason why the run ended before nothing was left to do. Such a plan is incomplete.
+	Ended string `json:"ended,omitempty"`
+
+	Shapes     []Shape   `json:"shapes"` // failures first
+	Requests   []Request `json:"requests"`
+	NotTried   []string  `json:"notTried"`
+	CannotTell []string  `json:"cannotTell"`
+}
+
+// Copy describes the objects that the operator has worked with.
+type Copy struct {
+	Context  string    `json:"context"`
+	Server   string    `json:"server"` // version of the cluster's API server
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Objects  int       `json:"objects"`
+	Redacted int       `json:"redacted"` // number of values that were replaced
+}
+
+// Shape is a kind of behaviour: the same handlers with the same outcomes, and the same requests.
+type Shape struct {
+	ID       string    `json:"id"`
+	Verdict  Verdict   `json:"verdict"`
+	Count    int       `json:"count"`
+	Resource string    `json:"resource"` // such as "kopfexamples.v1.kopf.dev"; empty for requests of no object
+	Short    string    `json:"short"`    // such as "kex"
+	Objects  []string  `json:"objects"`  // namespaces and names of all objects
+	Handlers []Handler `json:"handlers,omitempty"`
+	Pass     *Pass     `json:"pass,omitempty"`
+	Writes   []Write   `json:"writes,omitempty"`
+	Own      []string  `json:"own,omitempty"` // the operator's own changes, such as "+ finalizer"
+}
+
+// Verdict sums up a shape.
+type Verdict string
+
+// The verdicts, in the order of a plan.
+const (
+	VerdictFails     Verdict = "fails"     // a handler would fail permanently, or a request would be refused
+	VerdictStops     Verdict = "stops"     // a handler stops at a step; the rest is not known
+	VerdictWaits     Verdict = "waits"     // a handler would ask for a retry again and again
+	VerdictChanges   Verdict = "changes"   // objects would change
+	VerdictRecords   Verdict = "records"   // only the operator's own records would change
+	VerdictPaused    Verdict = "paused"    // the object is paused
+	VerdictUnchanged Verdict = "unchanged" // nothing would change
+)
+
+// verdicts are all verdicts in their order.
+var verdicts = []Verdict{VerdictFails, VerdictStops, VerdictWaits, VerdictChanges, VerdictRecords, VerdictPaused, VerdictUnchanged}
+
+// Handler is a handler that was called.
+type Handler struct {
+	ID      string  `json:"id"`
+	Reason  string  `json:"reason,omitempty"`
+	Outcome Outcome `json:"outcome"`
+	Error   string  `json:"error,omitempty"`
+	Calls   int     `json:"calls,omitempty"`
+	Delay   string  `json:"delay,omitempty"` // time until the next call, for [OutcomeWaits]
+	Step    string  `json:"step,omitempty"`  // name of the step, for [OutcomeStops]
+}
+
+// Outcome is the outcome of a handler.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeSucceeds Outcome = "succeeds"
+	OutcomeFails    Outcome = "fails"
+	OutcomeFailed   Outcome = "failed" // an old failure; the handler was not called
+	OutcomeWaits    Outcome = "waits"
+	OutcomeStops    Outcome = "stops"
+	OutcomeRuns     Outcome = "runs" // the run ended before the handler
+)
+
+// Pass is the last pass of a reconcile handler.
+type Pass struct {
+	Outcome   string `json:"outcome"`
+	Message   string `json:"message,omitempty"`
+	Applied   int    `json:"applied"`
+	Unchanged int    `json:"unchanged"`
+	Pruned    int    `json:"pruned"`
+	Refused   int    `json:"refused"`
+}
+
+// Write is the effect of all requests for one object.
+type Write struct {
+	Verbs    []string `json:"verbs"` // such as "create", without repetitions
+	Resource string   `json:"resource"`
+	Name     string   `json:"name"`         // namespace and name, with placeholders
+	By       []string `json:"by,omitempty"` // ids of handlers; empty for requests without a known handler
+	Changes  []Change `json:"changes,omitempty"`
+	Refused  []string `json:"refused,omitempty"` // answers of the API server to refused requests
+}
+
+// Change is a changed field. Old and New are JSON, with placeholders.
+type Change struct {
+	Path string `json:"path"`
+	Old  string `json:"old,omitempty"` // empty if there was no value
+	New  string `json:"new,omitempty"` // empty if there is no value
+}
+
+// Request counts requests.
+type Request struct {
+	Verb     string `json:"verb"`
+	Resource string `json:"resource"` // key of the resource, and the subresource after a slash
+	Count    int    `json:"count"`
+	Own      bool   `json:"own,omitempty"` // the operator's own, not of a handler
+}

@@ -1,0 +1,265 @@
+package shapes
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-dev/kopf/plan/proxy"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// target identifies a changed object.
+type target struct{ resource, namespace, name string }
+
+// effect is the effect of all requests for one object.
+type effect struct {
+	target
+	requests      []proxy.Request
+	before, after map[string]any
+	sent          map[string]any // body of the creation
+	handlers      []string       // ids of the handlers that sent requests
+}
+
+// effects returns the effects of requests, in the order of their first requests.
+func effects(requests []proxy.Request) []*effect {
+	var all []*effect
+	known := make(map[target]*effect)
+	for _, r := range requests {
+		at := target{resourceKey(r), r.Namespace, r.Name}
+		e := known[at]
+		if e == nil {
+			e = &effect{target: at, before: r.Before}
+			known[at] = e
+			all = append(all, e)
+		}
+		e.requests = append(e.requests, r)
+		if r.Handler != "" && r.Handler != inspect.PlanEngine && !slices.Contains(e.handlers, r.Handler) {
+			e.handlers = append(e.handlers, r.Handler)
+		}
+		if r.Code >= 400 {
+			continue
+		}
+		if e.after = r.After; r.Before == nil && r.After != nil {
+			e.sent = nil
+			if err := yaml.Unmarshal(r.Body, &e.sent); err != nil {
+				e.sent = r.After // an encoding that the proxy does not keep
+			}
+		}
+	}
+	return all
+}
+
+// resourceKey returns the key of a resource, as the inspector has it.
+func resourceKey(r proxy.Request) string {
+	key := r.Resource.Resource + "." + r.Resource.Version
+	if r.Resource.Group != "" {
+		key += "." + r.Resource.Group
+	}
+	return key
+}
+
+// theOperator stands for requests that the operator sends for itself.
+const theOperator = "the operator itself"
+
+// write returns the effect with placeholders; false if the requests had none besides the operator's own records.
+func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
+	generated := slices.ContainsFunc(e.requests, func(r proxy.Request) bool { return strings.Contains(string(r.Body), `"generateName"`) })
+	w := Write{Resource: e.resource, Name: n.objectName(e.namespace, e.name, generated), By: slices.Sorted(slices.Values(e.handlers))}
+	if len(w.By) == 0 && slices.ContainsFunc(e.requests, func(r proxy.Request) bool { return r.Handler == inspect.PlanEngine }) {
+		w.By = []string{theOperator}
+	}
+	for _, r := range e.requests {
+		verb := r.Verb
+		if verb == "patch" && r.Before == nil && r.After != nil {
+			verb = "create" // an apply
+		}
+		if r.Code >= 400 {
+			if r.Handler == inspect.PlanEngine && (r.Code == 404 || r.Code == 409 || r.Code == 422) {
+				continue // the operator repeats its own requests after conflicts
+			}
+			w.Refused = append(w.Refused, verb+": "+n.text(reason(r)))
+		}
+		if !slices.Contains(w.Verbs, verb) && (r.Code >= 400 || !equal(own.strip(r.Before), own.strip(r.After))) {
+			w.Verbs = append(w.Verbs, verb)
+		}
+	}
+	slices.Sort(w.Refused)
+	w.Refused = slices.Compact(w.Refused)
+	after := own.strip(e.after)
+	if e.before == nil && e.after != nil && e.sent != nil {
+		after = own.strip(e.sent) // without the defaults of the API server
+	}
+	if e.after != nil {
+		w.Changes = changes(own.strip(e.before), after, n)
+	}
+	return w, len(w.Verbs) > 0
+}
+
+// reason returns the reason for a refusal.
+func reason(r proxy.Request) string {
+	if r.Status != nil && r.Status.Message != "" {
+		return strconv.Itoa(r.Code) + " " + r.Status.Message
+	}
+	return strconv.Itoa(r.Code)
+}
+
+// changes returns the differences of two trees. Either may be nil.
+func changes(before, after map[string]any, n *normaliser) []Change {
+	old, now := flat(before), flat(after)
+	paths := maps.Clone(old)
+	maps.Copy(paths, now)
+	var all []Change
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if old[path] != now[path] {
+			all = append(all, Change{Path: n.text(path), Old: n.value(old[path]), New: n.value(now[path])})
+		}
+	}
+	return all
+}
+
+func flat(tree map[string]any) map[string]string {
+	all := make(map[string]string)
+	if tree != nil {
+		for _, l := range leaves("", tree) {
+			all[l.path] = l.value
+		}
+	}
+	return all
+}
+
+// equal compares two trees by their JSON, because numbers have several Go types.
+func equal(a, b map[string]any) bool {
+	x, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	y, err := json.Marshal(b)
+	return err == nil && string(x) == string(y)
+}
+
+// ownFields are the fields in which an operator keeps its records.
+type ownFields struct {
+	finalizer string
+	prefixes  []string // prefixes of annotations
+}
+
+// newOwnFields returns the fields of an operator with a finalizer. By default, annotations have the same prefix as the finalizer.
+func newOwnFields(finalizer string) ownFields {
+	f := ownFields{finalizer: finalizer, prefixes: []string{"kopf.zalando.org/", "kopf.dev/"}}
+	if prefix, _, ok := strings.Cut(finalizer, "/"); ok {
+		f.prefixes = append(f.prefixes, prefix+"/")
+	}
+	return f
+}
+
+// strip returns an object without the operator's records, without the fields that the API server sets, and without the fields that the
+// line about the object has already.
+func (f ownFields) strip(object map[string]any) map[string]any {
+	if object == nil {
+		return nil
+	}
+	object = maps.Clone(object)
+	delete(object, "apiVersion")
+	delete(object, "kind")
+	if meta, ok := object["metadata"].(map[string]any); ok {
+		object["metadata"] = f.stripMetadata(maps.Clone(meta))
+	}
+	if status, ok := object["status"].(map[string]any); ok {
+		status = maps.Clone(status)
+		delete(status, "kopf")
+		object["status"] = status
+		deleteEmpty(object, "status", len(status))
+	}
+	return object
+}
+
+func (f ownFields) stripMetadata(meta map[string]any) map[string]any {
+	for _, name := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink", "name", "namespace", "generateName"} {
+		delete(meta, name)
+	}
+	for _, kind := range []string{"annotations", "labels"} { // children have both
+		if all, ok := meta[kind].(map[string]any); ok {
+			all = maps.Clone(all)
+			maps.DeleteFunc(all, func(name string, _ any) bool {
+				return slices.ContainsFunc(f.prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+			})
+			meta[kind] = all
+			deleteEmpty(meta, kind, len(all))
+		}
+	}
+	if all, ok := meta["finalizers"].([]any); ok {
+		all = slices.DeleteFunc(slices.Clone(all), func(name any) bool { return name == f.finalizer })
+		meta["finalizers"] = all
+		deleteEmpty(meta, "finalizers", len(all))
+	}
+	if owners, ok := meta["ownerReferences"].([]any); ok {
+		names := make([]any, len(owners))
+		for i, owner := range owners {
+			ref, _ := owner.(map[string]any)
+			names[i] = fmt.Sprint(ref["kind"], "/", ref["name"])
+		}
+		meta["ownerReferences"] = names
+	}
+	return meta
+}
+
+func deleteEmpty(parent map[string]any, name string, size int) {
+	if size == 0 {
+		delete(parent, name)
+	}
+}
+
+// records describes the operator's own changes of an object.
+func (f ownFields) records(e *effect) []string {
+	has := func(object map[string]any) bool {
+		meta, _ := object["metadata"].(map[string]any)
+		all, _ := meta["finalizers"].([]any)
+		return slices.Contains(all, any(f.finalizer))
+	}
+	var own []string
+	switch before, after := has(e.before), has(e.after); {
+	case !before && after:
+		own = append(own, "+ finalizer")
+	case before && !after:
+		own = append(own, "- finalizer")
+	}
+	count := 0
+	for _, r := range e.requests {
+		if r.Handler == inspect.PlanEngine && r.Code < 400 && !equal(r.Before, r.After) {
+			count++
+		}
+	}
+	if count > 0 {
+		own = append(own, plural(count, "record"))
+	}
+	return own
+}
+
+// plural formats a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return thousands(n) + " " + thing + "s"
+}
+
+// thousands formats a number with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// compareWrites sorts writes, because their order differs from run to run.
+func compareWrites(a, b Write) int {
+	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name))
+}
