@@ -1,0 +1,59 @@
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/kopf-dev/kopf/plan/box"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// describeTime is the time that the operator may take to describe itself.
+const describeTime = time.Minute
+
+// Describe asks the operator of the options for its description. It runs as in [Run], but without a server.
+func Describe(ctx context.Context, o Options) (_ []inspect.Description, err error) {
+	request, answer := filepath.Join(o.Folder, "describe.json"), filepath.Join(o.Folder, "description.json")
+	body, err := json.Marshal(inspect.DescribeRequest{Answer: answer})
+	if err != nil {
+		return nil, fmt.Errorf("describe the operator: %w", err)
+	}
+	if err := os.WriteFile(request, body, 0o600); err != nil {
+		return nil, fmt.Errorf("describe the operator: %w", err)
+	}
+	t := &trial{Options: o}
+	var output tail
+	operator, err := t.start(box.Spec{
+		Path: o.Binary, Args: o.Args, Dir: o.Dir, Shared: o.Folder, Visible: append(slices.Clone(o.Visible), filepath.Dir(o.Binary)), Hidden: o.Hidden,
+		Env: append(slices.Clone(o.Env), "KUBECONFIG="+os.DevNull, inspect.DescribeVariable+"="+request), Stdout: &output, Stderr: &output,
+	})
+	if err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(describeTime)
+	defer timer.Stop()
+	select {
+	case <-operator.Done():
+	case <-ctx.Done():
+		operator.Stop(0)
+		return nil, context.Cause(ctx)
+	case <-timer.C: // a program may run without operators
+		operator.Stop(0)
+	}
+	file, err := os.Open(answer)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &ExitError{Err: operator.Err(), Output: output.lines()}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe the operator: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it is only read
+	return inspect.ReadDescriptions(file)
+}

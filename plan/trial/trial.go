@@ -1,0 +1,241 @@
+// Package trial runs an operator on a copy of the objects of a cluster, until nothing is left to do.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/plan/box"
+	"github.com/kopf-dev/kopf/plan/proxy"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// stopTime is the time that the operator may take to stop. Its cleanup handlers belong to the plan as little as its daemons.
+const stopTime = 5 * time.Second
+
+// Options describe a trial.
+type Options struct {
+	// Proxy configures the proxy between the operator and the control plane, except for Recorded and Failed.
+	Proxy proxy.Options
+
+	// Binary is the operator, Dir its current folder, and Args its flags, besides the flags for the cluster and the inspector.
+	Binary, Dir string
+	Args        []string
+
+	// Boxed runs the operator in a box. Env are its environment variables; Visible and Hidden are as in [box.Spec].
+	Boxed           bool
+	Env             []string
+	Visible, Hidden []string
+
+	// Folder is a private folder for sockets. Its path must have less than 80 bytes.
+	Folder string
+
+	// Prepare changes the copy before the operator starts, through the Unix socket of its server. May be nil.
+	Prepare func(ctx context.Context, socket string) error
+
+	// Calls is the maximum number of calls of a handler that asks for a retry. MaxWrites and Timeout end the run.
+	Calls, MaxWrites int
+	Timeout          time.Duration
+}
+
+// Result is the record of a trial.
+type Result struct {
+	Requests []proxy.Request
+	Untried  []proxy.Untried
+
+	// Objects are the last states of all objects that the operator has seen, also of deleted ones, and Snapshot is the operator's
+	// last state.
+	Objects  []*inspect.Object
+	Snapshot *inspect.Snapshot
+
+	// Ended is the reason why the run ended before nothing was left to do; empty if nothing was.
+	Ended string
+}
+
+// ExitError means that the operator ended by itself.
+type ExitError struct {
+	Err    error    // the exit code; nil for the code 0
+	Output []string // the last lines of its output
+}
+
+// Error implements the error interface.
+func (e *ExitError) Error() string {
+	text := "the operator ended by itself"
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return strings.Join(append([]string{text}, e.Output...), "\n")
+}
+
+// Run runs the operator of the options on their copy.
+func Run(ctx context.Context, o Options) (_ *Result, err error) {
+	t := &trial{Options: o, enough: make(chan struct{}), failed: make(chan error, 1)}
+	socket := filepath.Join(o.Folder, "proxy.sock")
+	o.Proxy.Recorded, o.Proxy.Failed = t.recorded, t.fail
+	server, err := proxy.New(o.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the operator: %w", err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { t.served = server.Serve(listener) })
+	defer func() {
+		err = errors.Join(err, server.Close())
+		serving.Wait()
+		err = errors.Join(err, t.served)
+	}()
+	t.server = server
+	if o.Prepare != nil {
+		if err := o.Prepare(ctx, socket); err != nil {
+			return nil, err
+		}
+	}
+	return t.run(ctx, socket)
+}
+
+// trial is the state of one [Run].
+type trial struct {
+	Options
+	server *proxy.Proxy
+	served error
+
+	mu      sync.Mutex
+	started time.Time // earlier requests are of the preparation
+	writes  int
+	enough  chan struct{} // closed when MaxWrites is reached
+	failed  chan error    // has the first failure of the proxy, after which the plan would be wrong
+}
+
+// fail keeps the first failure of the proxy.
+func (t *trial) fail(err error) {
+	select {
+	case t.failed <- err:
+	default:
+	}
+}
+
+// recorded counts a request of the operator.
+func (t *trial) recorded(r proxy.Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.started.IsZero() || r.At.Before(t.started) {
+		return
+	}
+	if t.writes++; t.writes == t.MaxWrites {
+		close(t.enough)
+	}
+}
+
+func (t *trial) run(ctx context.Context, socket string) (*Result, error) {
+	address, kubeconfig := "unix:"+filepath.Join(t.Folder, "inspector.sock"), filepath.Join(t.Folder, "kubeconfig")
+	client, err := inspect.Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	server, unforward, err := t.address(socket)
+	if err != nil {
+		return nil, err
+	}
+	defer unforward()
+	if err := os.WriteFile(kubeconfig, []byte(fmt.Sprintf(kubeconfigText, server)), 0o600); err != nil {
+		return nil, fmt.Errorf("write the operator's kubeconfig: %w", err)
+	}
+	t.mu.Lock()
+	t.started = time.Now()
+	t.mu.Unlock()
+	var output tail
+	operator, err := t.start(box.Spec{
+		Path: t.Binary, Dir: t.Dir, Socket: socket, Shared: t.Folder, Visible: append(slices.Clone(t.Visible), filepath.Dir(t.Binary)), Hidden: t.Hidden,
+		Args:   append([]string{"--kubeconfig=" + kubeconfig, "--inspect=" + address, "--standalone", "--quiet"}, t.Args...),
+		Env:    append(slices.Clone(t.Env), "KUBECONFIG="+kubeconfig, inspect.PlanVariable+"="+strconv.Itoa(t.Calls)),
+		Stdout: &output, Stderr: &output,
+	})
+	if err != nil {
+		return nil, err
+	}
+	watching, stop := context.WithCancel(ctx)
+	w := newWatcher()
+	var watcher sync.WaitGroup
+	watcher.Go(func() { w.follow(watching, client) })
+	ended, err := t.await(ctx, w, operator)
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		exit.Output = output.lines()
+	}
+	operator.Stop(stopTime)
+	stop()
+	watcher.Wait()
+	if err != nil {
+		return nil, err
+	}
+	objects, snapshot := w.seen()
+	requests := slices.DeleteFunc(t.server.Requests(), func(r proxy.Request) bool { return r.At.Before(t.started) || r.At.After(w.settledAt()) })
+	return &Result{Requests: requests, Untried: t.server.Untried(), Objects: objects, Snapshot: snapshot, Ended: ended}, nil
+}
+
+const kubeconfigText = `{"apiVersion": "v1", "kind": "Config", "current-context": "plan",
+"clusters": [{"name": "plan", "cluster": {"server": %q}}], "contexts": [{"name": "plan", "context": {"cluster": "plan", "user": "plan"}}],
+"users": [{"name": "plan", "user": {}}]}
+`
+
+// address returns the URL at which the operator reaches the proxy, and a function that ends the way there.
+func (t *trial) address(socket string) (server string, end func(), err error) {
+	if t.Boxed {
+		return box.Server, func() {}, nil
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, fmt.Errorf("listen for the operator: %w", err)
+	}
+	var forwarding sync.WaitGroup
+	forwarding.Go(func() { _ = box.Forward(l, socket) }) // the operator's requests fail, which the plan shows
+	return "http://" + l.Addr().String(), func() {
+		_ = l.Close() // only a second call fails
+		forwarding.Wait()
+	}, nil
+}
+
+func (t *trial) start(s box.Spec) (*box.Process, error) {
+	if t.Boxed {
+		return box.Start(s)
+	}
+	return box.StartOutside(s)
+}
+
+// await waits until nothing is left to do, and returns why it gave up; empty if it did not.
+func (t *trial) await(ctx context.Context, w *watcher, operator *box.Process) (string, error) {
+	late := time.NewTimer(t.Timeout)
+	defer late.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case err := <-t.failed:
+			return "", err
+		case <-operator.Done():
+			return "", &ExitError{Err: operator.Err()}
+		case <-t.enough:
+			return fmt.Sprintf("--max-writes=%d was reached", t.MaxWrites), w.settle()
+		case <-late.C:
+			return fmt.Sprintf("--timeout=%s was over: %s", t.Timeout, w.pending()), w.settle()
+		case <-look.C:
+			requests, last := t.server.Busy()
+			if w.settled(requests, last) {
+				return "", w.settle()
+			}
+		}
+	}
+}

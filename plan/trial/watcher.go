@@ -1,0 +1,181 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+const (
+	// lookEvery is the interval between looks at the operator's state.
+	lookEvery = 50 * time.Millisecond
+
+	// calm is the time without requests after which a settled operator counts as done: until then, the event of the last write may
+	// still be on its way.
+	calm = 500 * time.Millisecond
+
+	// quiet is the time without requests after which the operator counts as done even if objects are not settled, such as objects that
+	// wait for other controllers.
+	quiet = 5 * time.Second
+
+	// soon is the delay of a retry up to which the trial waits for it. Handlers in a plan have no short delays, but the objects may
+	// have been copied with one.
+	soon = 10 * time.Second
+)
+
+// watcher keeps the states of an operator that its inspector publishes. It is safe for concurrent use.
+type watcher struct {
+	mu       sync.Mutex
+	snapshot *inspect.Snapshot // nil before the first one
+	objects  map[string]*inspect.Object
+	ended    time.Time // zero while the trial runs
+	failure  error
+}
+
+func newWatcher() *watcher { return &watcher{objects: make(map[string]*inspect.Object)} }
+
+// follow reads the inspector until the context ends. The operator opens it shortly after its start.
+func (w *watcher) follow(ctx context.Context, client *inspect.Client) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		var replica inspect.Replica
+		for m, err := range client.Messages(ctx) {
+			if err != nil {
+				if _, ok := errors.AsType[*inspect.VersionError](err); ok {
+					w.fail(err)
+					return
+				}
+				break
+			}
+			if replica.Apply(m); !m.More {
+				w.see(replica.Snapshot())
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (w *watcher) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failure = err
+}
+
+// see keeps a state. After the end of the trial, the operator stops, which is not a part of the plan.
+func (w *watcher) see(s *inspect.Snapshot) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended.IsZero() {
+		return
+	}
+	w.snapshot = s
+	for _, o := range s.Objects {
+		w.objects[o.UID] = o
+	}
+}
+
+// settle ends the trial.
+func (w *watcher) settle() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = time.Now()
+	switch {
+	case w.failure != nil:
+		return w.failure
+	case w.snapshot == nil:
+		return errors.New("the operator does not publish its state; is it built with the SDK of this release?")
+	}
+	return nil
+}
+
+func (w *watcher) settledAt() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended
+}
+
+// seen returns the last states of all objects, sorted, and the last state of the operator.
+func (w *watcher) seen() ([]*inspect.Object, *inspect.Snapshot) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.SortedFunc(maps.Values(w.objects), func(a, b *inspect.Object) int {
+		return slices.Compare([]string{a.Resource, a.Namespace, a.Name, a.UID}, []string{b.Resource, b.Namespace, b.Name, b.UID})
+	}), w.snapshot
+}
+
+// settled reports whether nothing is left to do, by the number of requests that are being answered, and the time of the last answer.
+func (w *watcher) settled(requests int, last time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failure != nil {
+		return true
+	}
+	if requests > 0 || time.Since(last) < calm || w.snapshot == nil || !isListed(w.snapshot) {
+		return false
+	}
+	busy, running := unsettled(w.snapshot)
+	return busy == 0 || !running && time.Since(last) > quiet
+}
+
+// pending describes the unfinished work.
+func (w *watcher) pending() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.snapshot == nil:
+		return "the operator has not published its state"
+	case !isListed(w.snapshot):
+		return "the operator is still starting"
+	}
+	busy, _ := unsettled(w.snapshot)
+	return fmt.Sprintf("%d objects were not settled", busy)
+}
+
+// isListed reports whether the operator has seen all objects.
+func isListed(s *inspect.Snapshot) bool {
+	return s.Operator.State == inspect.OperatorRunning &&
+		!slices.ContainsFunc(s.Served, func(r inspect.Resource) bool { return !r.Listed })
+}
+
+// unsettled returns the number of objects that are not settled, and whether a handler runs.
+func unsettled(s *inspect.Snapshot) (busy int, running bool) {
+	for _, o := range s.Objects {
+		runs := slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool { return h.State == inspect.PhaseRunning })
+		running = running || runs
+		switch o.State {
+		case inspect.StateSettled, inspect.StateIgnored, inspect.StatePaused:
+		case inspect.StateFailed, inspect.StateRetrying, inspect.StateStuck:
+			if runs || o.Failing != nil || slices.ContainsFunc(o.Handlers, isDue) {
+				busy++
+			}
+		default:
+			busy++
+		}
+	}
+	if busy == 0 && !s.Operator.Settled && !slices.ContainsFunc(s.Objects, func(o *inspect.Object) bool {
+		return o.State == inspect.StateRetrying || o.State == inspect.StateFailed
+	}) {
+		busy = 1 // an object that the operator has not published yet
+	}
+	return busy, running
+}
+
+// isDue reports whether a handler is called soon. Daemons and timers do not run in a plan.
+func isDue(h inspect.HandlerState) bool {
+	if h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer {
+		return false
+	}
+	waits := h.Next.IsZero() // for a change
+	return h.State == inspect.PhaseNext || h.State == inspect.PhaseRetrying && !waits && time.Until(h.Next) < soon
+}
