@@ -9,10 +9,12 @@ import (
 
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/k3d"
+	"github.com/kopf-dev/kopf/plan/box"
 	"github.com/kopf-dev/kopf/runner"
 )
 
 func main() {
+	box.Main()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, endSignals()...)
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/kopf-dev/kopf/plan/box"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -19,6 +20,7 @@ import (
 const asCommand = "KOPF_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
+	box.Main()
 	switch {
 	case os.Getenv(asOperator) != "":
 		operatorMain()

@@ -76,7 +76,7 @@ type commandGroup struct {
 // commandGroups returns the commands for users, in the order of their use.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"develop", "Write an operator:", []*cobra.Command{newInitCommand(), newDevCommand(), newRunCommand(), newCRDCommand(), newClusterCommand(), newCleanupCommand(), newMCPCommand()}},
+		{"develop", "Write an operator:", []*cobra.Command{newInitCommand(), newDevCommand(), newRunCommand(), newPlanCommand(), newCRDCommand(), newClusterCommand(), newCleanupCommand(), newMCPCommand()}},
 		{"deploy", "Deploy an operator:", []*cobra.Command{newBuildCommand(), newManifestsCommand(), newUninstallCommand()}},
 		{"operate", "Work with a running operator:", []*cobra.Command{
 			newAttachCommand(), newGetCommand(), newRetryCommand(), newFreezeCommand(), newResumeCommand(), newPeersCommand(),

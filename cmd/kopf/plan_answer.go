@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-dev/kopf/plan/shapes"
+	"github.com/kopf-dev/kopf/plan/trial"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// answer makes the plan of a trial.
+func (p *planner) answer(result *trial.Result) *shapes.Plan {
+	s := p.copied.Summary()
+	plan := &shapes.Plan{
+		Version: shapes.Version, Packages: p.patterns, As: p.flags.as, Box: "namespaces", Ended: result.Ended,
+		Copy:       shapes.Copy{Context: s.Context, Server: s.Version, From: s.From, To: s.To, Redacted: s.Redacted},
+		NotTried:   notTried(result),
+		CannotTell: []string{"other controllers", "quotas", "webhooks of others", "timing", "objects changed since " + s.To.Format(time.TimeOnly)},
+	}
+	if p.flags.box == boxNone {
+		plan.Box = boxNone
+	}
+	for _, r := range s.Resources {
+		plan.Copy.Objects += r.Count
+	}
+	if minor(s.Version) != minor(p.cluster.Version) {
+		plan.CannotTell = append(plan.CannotTell, fmt.Sprintf("a server of %s (the copy is %s)", s.Version, p.cluster.Version))
+	}
+	plan.Shapes, plan.Requests = shapes.Group(shapes.Trial{Requests: result.Requests, Objects: result.Objects, Operator: result.Snapshot.Operator})
+	return plan
+}
+
+// minor returns the minor version of a version such as v1.37.1.
+func minor(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// notTried returns everything that a trial leaves out.
+func notTried(result *trial.Result) []string {
+	background, steps, waiting := make(map[string]int), 0, 0
+	for _, o := range result.Objects {
+		if o.Pass != nil && o.Pass.Outcome == inspect.PassWaiting {
+			waiting++
+		}
+		for _, h := range o.Handlers {
+			switch {
+			case (h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer) && h.State == inspect.PhaseNext:
+				background[fmt.Sprintf("%s %s", h.Kind, h.ID)]++
+			case h.Error != nil && strings.HasSuffix(h.Error.Message, inspect.PlanStep):
+				steps++
+			}
+		}
+	}
+	var all []string
+	if waiting > 0 {
+		all = append(all, fmt.Sprintf("passes of %d objects after their waits, because no other controllers run", waiting))
+	}
+	if steps > 0 {
+		all = append(all, fmt.Sprintf("%d steps outside of the cluster", steps))
+	}
+	for _, name := range slices.Sorted(maps.Keys(background)) {
+		all = append(all, fmt.Sprintf("%s on %d objects", name, background[name]))
+	}
+	for _, h := range result.Snapshot.Handlers {
+		if h.Kind == inspect.KindValidate || h.Kind == inspect.KindMutate {
+			all = append(all, "admission handler "+h.ID)
+		}
+	}
+	for _, u := range result.Untried {
+		text := u.Resource.GroupResource().String()
+		if u.Namespace != "" {
+			text += " in " + u.Namespace
+		}
+		all = append(all, text+": "+u.Reason)
+	}
+	for _, u := range result.Snapshot.Unserved {
+		all = append(all, fmt.Sprintf("%s: %s (handlers: %s)", u.Selector, u.Reason, strings.Join(u.Handlers, ", ")))
+	}
+	for _, a := range result.Snapshot.Operator.Alarms {
+		all = append(all, "alarm "+string(a.Kind)+": "+a.Message)
+	}
+	return all
+}
