@@ -19,7 +19,7 @@ func (e *RefusedError) Error() string {
 // reviews is the only resource that may be posted: the answer is whether the user has a permission.
 const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-// acting are the subresources at which a GET acts, or streams for as long as the caller likes.
+// acting are the subresources at which a request acts, or streams for as long as the caller likes.
 var acting = []string{"exec", "attach", "portforward", "proxy", "log"}
 
 // guard is a transport that sends only requests that read. It does not depend on the code that makes the requests.
@@ -56,9 +56,12 @@ func reads(req *http.Request) bool {
 	if req.Header.Get("Upgrade") != "" || slices.ContainsFunc(req.Header.Values("Connection"), isUpgrade) {
 		return false
 	}
+	if acts(req.URL.Path) {
+		return false
+	}
 	switch req.Method {
 	case http.MethodGet, http.MethodHead:
-		return !acts(req.URL.Path)
+		return true
 	case http.MethodPost:
 		return strings.HasSuffix(req.URL.Path, reviews)
 	default:

@@ -43,6 +43,7 @@ func TestGuard_SendsOnlyWhatReads(t *testing.T) {
 		{title: "a question about others' permissions", method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"},
 		{title: "a token", method: "POST", path: "/api/v1/namespaces/default/serviceaccounts/a/token"},
 		{title: "an object with the name of a question", method: "POST", path: reviews + "/x"},
+		{title: "a question that a pod gets", method: "POST", path: pod + "/proxy" + reviews},
 		{title: "update", method: "PUT", path: pod},
 		{title: "patch", method: "PATCH", path: pod},
 		{title: "delete", method: "DELETE", path: pod},
