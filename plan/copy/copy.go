@@ -253,17 +253,17 @@ func isRefusal(err *apierrors.StatusError) bool {
 
 // object completes an object, and replaces the values of a Secret.
 func (c *Copy) object(scope Scope, list source.List, raw json.RawMessage) (Object, error) {
-	var meta metav1.PartialObjectMetadata
-	if err := json.Unmarshal(raw, &meta); err != nil {
+	var own identity
+	if err := json.Unmarshal(raw, &own); err != nil {
 		return Object{}, err
 	}
 	secret := redaction.IsSecret(scope.Resource.GroupResource()) && !c.options.WithSecrets
-	if meta.Kind == "" || secret {
+	if own.Kind == "" || secret {
 		tree, err := decode(raw)
 		if err != nil {
 			return Object{}, err
 		}
-		if meta.Kind == "" {
+		if own.Kind == "" {
 			tree["apiVersion"], tree["kind"] = list.APIVersion, kindOf(list.Kind)
 		}
 		if secret {
@@ -275,7 +275,7 @@ func (c *Copy) object(scope Scope, list source.List, raw json.RawMessage) (Objec
 			return Object{}, err
 		}
 	}
-	return Object{Namespace: meta.Namespace, Name: meta.Name, JSON: raw}, nil
+	return Object{Namespace: own.Metadata.Namespace, Name: own.Metadata.Name, JSON: raw}, nil
 }
 
 // Shown returns a Secret, or a merge patch of a Secret, as a plan may show it, even if the copy keeps the values. It changes the

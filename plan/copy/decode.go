@@ -16,3 +16,9 @@ func decode(raw []byte) (tree map[string]any, err error) {
 
 // kindOf returns the kind of the items of a list.
 func kindOf(list string) string { return strings.TrimSuffix(list, "List") }
+
+// identity is the part of an object that a listing needs. Decoding more of it would take most of the time of a copy.
+type identity struct {
+	Kind     string
+	Metadata struct{ Namespace, Name string }
+}

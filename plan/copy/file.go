@@ -1,7 +1,6 @@
 package copy
 
 import (
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -149,11 +148,11 @@ func readListing(lines *json.Decoder) (*Listing, error) {
 		if err := lines.Decode(&raw); err != nil {
 			return nil, unexpectedEnd(err)
 		}
-		var meta metav1.PartialObjectMetadata
-		if err := json.Unmarshal(raw, &meta); err != nil {
+		var own identity
+		if err := json.Unmarshal(raw, &own); err != nil {
 			return nil, fmt.Errorf("an object of %s: %w", l.Scope, err)
 		}
-		l.Objects = append(l.Objects, Object{Namespace: meta.Namespace, Name: meta.Name, JSON: bytes.Clone(raw)})
+		l.Objects = append(l.Objects, Object{Namespace: own.Metadata.Namespace, Name: own.Metadata.Name, JSON: raw})
 	}
 	return l, nil
 }
