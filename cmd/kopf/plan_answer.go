@@ -21,6 +21,13 @@ func (p *planner) answer(result *trial.Result) *shapes.Plan {
 		NotTried:   notTried(result),
 		CannotTell: []string{"other controllers", "quotas", "webhooks of others", "timing", "objects changed since " + s.To.Format(time.TimeOnly)},
 	}
+	if n := p.leftOut.Load(); n > 0 {
+		why := "in deletion already, or owned by handled objects"
+		if p.flags.as == "delete" {
+			why = "without a finalizer, so that they would be deleted at once"
+		}
+		plan.NotTried = append(plan.NotTried, fmt.Sprintf("%d objects were left out: %s", n, why))
+	}
 	if p.flags.box == boxNone {
 		plan.Box = boxNone
 	}

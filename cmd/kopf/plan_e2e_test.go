@@ -208,3 +208,40 @@ func TestE2E_PlanIsTheTruth(t *testing.T) {
 		}
 	}
 }
+
+// TestE2E_PlanPage follows the tutorial of docs/plan.md.
+func TestE2E_PlanPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/plan.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(language string) string {
+		_, rest, _ := strings.Cut(string(page), "```"+language+"\n")
+		text, _, found := strings.Cut(rest, "```")
+		if !found {
+			t.Fatalf("the page has no block of %s", language)
+		}
+		return text
+	}
+	source, err := os.ReadFile("testdata/planned/planned.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := strings.ReplaceAll(string(source), "// Register registers the handler.\n", "")
+	if !strings.HasSuffix(handler, block("go")) {
+		t.Errorf("the handler of the page is not the one in testdata/planned:\n%s", block("go"))
+	}
+	command, want, _ := strings.Cut(block("console"), "\n")
+	s := newPlanSource(t)
+	s.apply("default", s.manifest("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"))
+	for name, spec := range map[string]string{
+		"short-1": "{duration: 1m, field: a}", "short-2": "{duration: 1m, field: b}", "short-3": "{duration: 1m, field: c}", "long": "{duration: 2h, field: a}", "forgotten": "{duration: 1m}",
+	} {
+		s.apply("shop", s.manifest(fmt.Sprintf("apiVersion: kopf.dev/v1\nkind: KopfExample\nmetadata: {name: %s}\nspec: %s\n", name, spec)))
+	}
+	exit, stdout, stderr := s.kopf(append(strings.Fields(command)[2:], "--exit-code")...)
+	_, got, _ := strings.Cut(stdout, "\n") // the header has times
+	if !strings.HasPrefix(got, want) || !strings.Contains(got, "\n  not tried: ") || !strings.Contains(got, "\n  not known: ") || exit != exitFailures {
+		t.Errorf("%d, %s\ngot\n%s\nwant\n%s", exit, stderr, got, want)
+	}
+}

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -40,6 +42,8 @@ type planner struct {
 	cluster *devcluster.Cluster
 	reader  *source.Reader
 	copied  *copy.Copy
+
+	leftOut atomic.Int64 // number of objects that the question leaves out
 
 	mu sync.Mutex // guards line
 }
@@ -297,8 +301,15 @@ func (p *planner) changer(ctx context.Context, o trial.Options) (question.Change
 	if err != nil {
 		return nil, err
 	}
+	change := question.Delete(described, time.Now())
 	if p.flags.as == "create" {
-		return question.Create(described), nil
+		change = question.Create(described)
 	}
-	return question.Delete(described, time.Now()), nil
+	return func(resource schema.GroupResource, object map[string]any) map[string]any {
+		changed := change(resource, object)
+		if changed == nil {
+			p.leftOut.Add(1)
+		}
+		return changed
+	}, nil
 }

@@ -37,7 +37,7 @@ func (p *Plan) WriteMarkdown(w io.Writer, max int) error {
 			parts = append(parts, body)
 			continue
 		}
-		parts = append(parts, "<details><summary>"+escape(s.title())+"</summary>\n\n"+body+"\n</details>\n\n")
+		parts = append(parts, "<details><summary>"+escape(strings.TrimSpace(s.title()))+"</summary>\n\n"+body+"\n</details>\n\n")
 	}
 	head := "**" + escape(p.sentence()) + "**\n\n" + fence(p.header()+"\n") + "\n"
 	_, err := io.WriteString(w, p.bounded(head, parts, fence(p.footer()), max))
