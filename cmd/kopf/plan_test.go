@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kopf-dev/kopf/plan/box"
+	"github.com/kopf-dev/kopf/plan/shapes"
+)
+
+func TestPlan_UnusableCommandLinesAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"plan"}, "no package is named"},
+		{[]string{"plan", "./x", "--as=update"}, "--as=update: want now, create or delete"},
+		{[]string{"plan", "./x", "--box=docker"}, "--box=docker: want auto or none"},
+		{[]string{"plan", "./x", "-o", "yaml"}, "--output=yaml: want text, json or markdown"},
+		{[]string{"plan", "./x", "-A", "-n", "a"}, "--all-namespaces excludes --namespace"},
+		{[]string{"plan", "./x", "--from=a", "--context=b"}, "--from excludes --context"},
+		{[]string{"plan", "./x", "--attempts=0"}, "must be positive"},
+		{[]string{"plan", "./x", "--max-output=10"}, "must be at least 2000"},
+		{[]string{"plan", "./x", "--env=NOT_SET_ANYWHERE"}, "NOT_SET_ANYWHERE is not set"},
+		{[]string{"plan", "./x", "--apply=missing.yaml"}, "missing.yaml"},
+	} {
+		var stdout, stderr strings.Builder
+		if code := execute(t.Context(), test.args, &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), test.want) {
+			t.Errorf("%q: %d, %s", test.args, code, &stderr)
+		}
+	}
+}
+
+func TestPlan_MissingBoxHasTwoWaysOut(t *testing.T) {
+	err := withoutBox(&box.UnavailableError{Reason: "no namespaces"})
+	if _, ok := errors.AsType[*box.UnavailableError](err); !ok {
+		t.Error(err)
+	}
+	for _, want := range []string{"no namespaces", "--save", "--from", "--box=none"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing: %v", want, err)
+		}
+	}
+}
+
+func TestPlan_ExitCodes(t *testing.T) {
+	for _, test := range []struct {
+		plan shapes.Plan
+		want int
+	}{
+		{shapes.Plan{}, 0},
+		{shapes.Plan{Shapes: []shapes.Shape{{Verdict: shapes.VerdictUnchanged}, {Verdict: shapes.VerdictRecords}}}, 0},
+		{shapes.Plan{Shapes: []shapes.Shape{{Verdict: shapes.VerdictUnchanged}, {Verdict: shapes.VerdictChanges}}}, exitChanges},
+		{shapes.Plan{Shapes: []shapes.Shape{{Verdict: shapes.VerdictStops}}}, exitChanges},
+		{shapes.Plan{Shapes: []shapes.Shape{{Verdict: shapes.VerdictFails}, {Verdict: shapes.VerdictChanges}}}, exitFailures},
+		{shapes.Plan{Ended: "--timeout=1s was over"}, exitFailures},
+	} {
+		if got := planCode(&test.plan); got != test.want {
+			t.Errorf("%+v: got %d, want %d", test.plan, got, test.want)
+		}
+	}
+}
+
+func TestWritePlan_WritesJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.json")
+	if err := writePlan(path, &shapes.Plan{Version: shapes.Version}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), `"version": 1`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -1,0 +1,86 @@
+package trial
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// running returns the state of an operator that has listed its objects.
+func running(settled bool, objects ...*inspect.Object) *inspect.Snapshot {
+	return &inspect.Snapshot{
+		Operator: inspect.Operator{State: inspect.OperatorRunning, Settled: settled},
+		Served:   []inspect.Resource{{Key: "claims.v1.kopf.dev", Listed: true}}, Objects: objects,
+	}
+}
+
+func object(state inspect.ObjectState, handlers ...inspect.HandlerState) *inspect.Object {
+	return &inspect.Object{Ref: inspect.Ref{Name: "a", UID: "1"}, State: state, Handlers: handlers}
+}
+
+func TestWatcher_SettlesWhenNothingIsLeftToDo(t *testing.T) {
+	now := time.Now()
+	retry := func(in time.Duration) inspect.HandlerState {
+		return inspect.HandlerState{Kind: inspect.KindCreate, State: inspect.PhaseRetrying, Next: now.Add(in)}
+	}
+	unlisted := running(true)
+	unlisted.Served[0].Listed = false
+	for _, test := range []struct {
+		title    string
+		snapshot *inspect.Snapshot
+		requests int
+		since    time.Duration // since the last request
+		want     bool
+	}{
+		{"settled", running(true, object(inspect.StateSettled)), 0, time.Second, true},
+		{"the event of the last write may be on its way", running(true, object(inspect.StateSettled)), 0, 0, false},
+		{"a request is running", running(true, object(inspect.StateSettled)), 1, time.Second, false},
+		{"objects are not listed", unlisted, 0, time.Hour, false},
+		{"an object is not published", running(false, object(inspect.StateSettled)), 0, time.Second, false},
+		{"a retry after the plan", running(false, object(inspect.StateRetrying, retry(inspect.PlanLater))), 0, time.Second, true},
+		{"a retry at once", running(false, object(inspect.StateRetrying, retry(0))), 0, time.Second, false},
+		{"a wait for an event", running(false, object(inspect.StateRetrying, inspect.HandlerState{Kind: inspect.KindReconcile, State: inspect.PhaseRetrying})), 0, time.Second, true},
+		{"a failure with another handler to call", running(false, object(inspect.StateFailed, inspect.HandlerState{Kind: inspect.KindCreate, State: inspect.PhaseNext})), 0, time.Second, false},
+		{"a daemon that a plan does not start", running(true, object(inspect.StateSettled, inspect.HandlerState{Kind: inspect.KindDaemon, State: inspect.PhaseNext})), 0, time.Second, true},
+		{"a foreign finalizer", running(false, object(inspect.StateDeleting)), 0, time.Second, false},
+		{"a foreign finalizer, and nothing happens", running(false, object(inspect.StateDeleting)), 0, time.Minute, true},
+		{"a slow handler", running(false, object(inspect.StateRunning, inspect.HandlerState{State: inspect.PhaseRunning})), 0, time.Minute, false},
+	} {
+		w := newWatcher()
+		w.see(test.snapshot)
+		if got := w.settled(test.requests, now.Add(-test.since)); got != test.want {
+			t.Errorf("%s: got %t", test.title, got)
+		}
+	}
+}
+
+func TestWatcher_KeepsDeletedObjectsAndNothingAfterTheEnd(t *testing.T) {
+	w := newWatcher()
+	if err := w.settle(); err == nil || !strings.Contains(err.Error(), "does not publish its state") {
+		t.Error(err)
+	}
+	w = newWatcher()
+	w.see(running(true, object(inspect.StateDeleting)))
+	w.see(running(true))
+	if err := w.settle(); err != nil {
+		t.Fatal(err)
+	}
+	w.see(running(true, &inspect.Object{Ref: inspect.Ref{UID: "2"}}))
+	objects, snapshot := w.seen()
+	if len(objects) != 1 || objects[0].UID != "1" || len(snapshot.Objects) != 0 {
+		t.Errorf("%+v, %+v", objects, snapshot)
+	}
+}
+
+func TestTail_KeepsTheLastLines(t *testing.T) {
+	var output tail
+	for i := range 1000 {
+		fmt.Fprintf(&output, "line %d\n", i)
+	}
+	if got := output.lines(); len(got) != maxTail || got[len(got)-1] != "line 999" {
+		t.Errorf("%q", got)
+	}
+}
