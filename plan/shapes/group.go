@@ -255,7 +255,7 @@ func pass(o *inspect.Object, n *normaliser) *Pass {
 		return nil
 	}
 	p := o.Pass
-	return &Pass{Outcome: string(p.Outcome), Message: n.text(p.Message), Applied: p.Applied, Unchanged: p.Unchanged, Pruned: p.Pruned, Refused: p.Refused}
+	return &Pass{Outcome: string(p.Outcome), Message: n.text(p.Message), Applied: p.Applied, Pruned: p.Pruned, Refused: p.Refused}
 }
 
 // verdict sums up the shape of an object.

@@ -90,12 +90,11 @@ const (
 
 // Pass is the last pass of a reconcile handler.
 type Pass struct {
-	Outcome   string `json:"outcome"`
-	Message   string `json:"message,omitempty"`
-	Applied   int    `json:"applied"`
-	Unchanged int    `json:"unchanged"`
-	Pruned    int    `json:"pruned"`
-	Refused   int    `json:"refused"`
+	Outcome string `json:"outcome"`
+	Message string `json:"message,omitempty"`
+	Applied int    `json:"applied"`
+	Pruned  int    `json:"pruned"`
+	Refused int    `json:"refused"`
 }
 
 // Write is the effect of all requests for one object.

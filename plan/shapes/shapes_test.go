@@ -89,7 +89,7 @@ func TestGroup_ObjectsThatDifferInNamesAndValuesHaveOneShape(t *testing.T) {
 	}
 	text := all[0].text()
 	for _, want := range []string{
-		"create persistentvolumeclaims {namespace}/{name}-data by create", "+ spec.storage: {spec.size}", "own changes: + finalizer, 1 record",
+		"create persistentvolumeclaims {namespace}/{name}-data by create", "+ spec.storage: {spec.size}", "own changes: + finalizer, records",
 		"app/claim-0, app/claim-1, app/claim-2, …",
 	} {
 		if !strings.Contains(text, want) {

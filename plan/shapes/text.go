@@ -175,7 +175,7 @@ func (s Shape) text() string {
 		}
 	}
 	if p := s.Pass; p != nil {
-		text := fmt.Sprintf("%d applied, %d of them unchanged, %d pruned, %d refused", p.Applied, p.Unchanged, p.Pruned, p.Refused)
+		text := fmt.Sprintf("%d applied, %d pruned, %d refused", p.Applied, p.Pruned, p.Refused)
 		if p.Message != "" {
 			text += ": " + p.Message
 		}
