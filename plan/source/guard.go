@@ -73,10 +73,16 @@ func isUpgrade(connection string) bool {
 	return strings.Contains(strings.ToLower(connection), "upgrade")
 }
 
-// acts reports whether a path has an acting subresource. Names of objects may be equal to a
-// subresource, which is refused, too: a list has all objects of the resource.
+// acts reports whether a path has an acting subresource. An object may have the name of a subresource, and is refused, too: a list
+// has all objects of the resource. Namespaces may have such names, since their own subresources do not act.
 func acts(path string) bool {
-	return slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return slices.Contains(acting, part) })
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if slices.Contains(acting, part) && (i == 0 || parts[i-1] != "namespaces") {
+			return true
+		}
+	}
+	return false
 }
 
 // slotted is the body of an answer that holds a slot.

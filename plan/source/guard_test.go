@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"k8s.io/client-go/rest"
 )
@@ -55,6 +56,8 @@ func TestGuard_SendsOnlyWhatReads(t *testing.T) {
 		{title: "proxy", method: "GET", path: pod + "/proxy/delete-everything"},
 		{title: "proxy of a service", method: "GET", path: "/api/v1/namespaces/default/services/a:80/proxy/x"},
 		{title: "log", method: "GET", path: pod + "/log?follow=true"},
+		{title: "a namespace with the name of a subresource", method: "GET", path: "/api/v1/namespaces/proxy/pods", sent: true},
+		{title: "proxy in such a namespace", method: "GET", path: "/api/v1/namespaces/proxy/pods/a/proxy/x"},
 		{title: "upgrade", method: "GET", path: pod, header: http.Header{"Upgrade": {"websocket"}}},
 		{title: "connection upgrade", method: "GET", path: pod, header: http.Header{"Connection": {"keep-alive, Upgrade"}}},
 	}
@@ -86,7 +89,10 @@ func TestGuard_SendsOnlyWhatReads(t *testing.T) {
 // TestGuard_FollowsNoRedirect has a server that sends the reader elsewhere.
 func TestGuard_FollowsNoRedirect(t *testing.T) {
 	r, requests := open(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		if r.URL.Path == "/version" {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}
+		_, _ = io.WriteString(w, `{"gitVersion":"v1"}`)
 	})
 	if _, err := r.Version(t.Context()); err == nil {
 		t.Error("the redirect is taken for an answer")
@@ -96,36 +102,40 @@ func TestGuard_FollowsNoRedirect(t *testing.T) {
 	}
 }
 
-// TestGuard_BoundsRequests holds as many requests as are sent, and looks for one more.
+// roundTrip is a transport that is a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestGuard_BoundsRequests has a cluster that answers no request until the test has counted the requests.
 func TestGuard_BoundsRequests(t *testing.T) {
-	entered, release := make(chan struct{}, concurrency+1), make(chan struct{})
-	var most, now atomic.Int64
-	r, _ := open(t, func(w http.ResponseWriter, _ *http.Request) {
-		if n := now.Add(1); n > most.Load() {
-			most.Store(n)
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var sent atomic.Int64
+		g := guarded(roundTrip(func(*http.Request) (*http.Response, error) {
+			sent.Add(1)
+			<-release
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		}))
+		for range 2 * concurrency {
+			go func() {
+				resp, err := g.RoundTrip(httptest.NewRequest(http.MethodGet, "/api", nil))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = resp.Body.Close()
+			}()
 		}
-		entered <- struct{}{}
-		<-release
-		now.Add(-1)
-		_, _ = io.WriteString(w, `{"gitVersion":"v1"}`)
+		synctest.Wait()
+		if n := sent.Load(); n != concurrency {
+			t.Errorf("%d requests were sent at a time, want %d", n, concurrency)
+		}
+		close(release)
+		synctest.Wait()
+		if n := sent.Load(); n != 2*concurrency {
+			t.Errorf("%d requests were sent after the answers, want %d", n, 2*concurrency)
+		}
 	})
-	done := make(chan error)
-	for range 2 * concurrency {
-		go func() {
-			_, err := r.Version(t.Context())
-			done <- err
-		}()
-	}
-	for range concurrency {
-		<-entered
-	}
-	close(release)
-	for range 2 * concurrency {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
-	if most.Load() != concurrency {
-		t.Errorf("%d requests were sent at a time, want %d", most.Load(), concurrency)
-	}
 }
