@@ -12,7 +12,7 @@ import (
 
 func TestOperator_NamesOfMarksMustBeNames(t *testing.T) {
 	for want, settings := range map[string]kopf.PersistenceSettings{
-		`"two words" is not a valid finalizer name`:          {Finalizer: "two words"},
+		`"two words" is not a valid finalizer name`:      {Finalizer: "two words"},
 		`"foregroundDeletion" is a finalizer of Kuberne`: {Finalizer: "foregroundDeletion"},
 		`"my prefix/touch-dummy": `:                      {ProgressStorage: storage.Annotations(storage.AnnotationNames{Prefix: "my prefix"})},
 		`kopf.zalando.org/func1 is for touching`:         {ProgressStorage: storage.Smart(storage.AnnotationNames{TouchKey: "func1"}, storage.StatusFields{})},
