@@ -20,19 +20,22 @@ const overdueAfter = 30 * time.Second
 // overdue is a turn for the less urgent object that waits for the longest time, if that is more than [overdueAfter].
 const overdue = nothing
 
-// turns are the classes that come first in 16 consecutive turns. If a class has no object, the most urgent object has its turn. With
-// strict priorities instead, live objects could starve the others for ever. Overdue objects get no more than half of the turns
+// turns are the classes that come first in 16 consecutive turns. If a class has no object, the most urgent object has its turn.
+// With strict priorities instead, live objects could starve the others for ever. Overdue objects get no more than half of the turns
 // for live ones: thirty seconds after the start, thousands can be overdue, and a new object must not wait for all of them.
 var turns = [16]Class{
 	Live, overdue, Live, Due, overdue, Live, overdue, Live,
 	Due, overdue, Live, overdue, Live, Due, overdue, Listing,
 }
 
-// readyList has the entries that are ready, in a line for each class.
+// readyList has the entries that are ready, in a line for each class. Entries of [Due] that get a slot of a limit have a line of
+// their own, and every second turn of the class.
 type readyList struct {
-	lines [nothing]line
-	len   int
-	turn  int
+	lines   [nothing]line
+	slots   line
+	len     int
+	turn    int
+	slotted bool // the last entry of Due was from the line of slots
 }
 
 // line is a list of entries, linked through the entries themselves to save allocations.
@@ -41,9 +44,17 @@ type line struct {
 	len        int
 }
 
-// push puts an entry at the end of the line of its class.
+// of returns the line of an entry.
+func (r *readyList) of(e *entry) *line {
+	if e.slot && e.class == Due {
+		return &r.slots
+	}
+	return &r.lines[e.class]
+}
+
+// push puts an entry at the end of its line.
 func (r *readyList) push(e *entry, now time.Duration) {
-	l := &r.lines[e.class]
+	l := r.of(e)
 	if e.since, e.prev, e.next = now, l.tail, nil; l.tail == nil {
 		l.head = e
 	} else {
@@ -54,23 +65,9 @@ func (r *readyList) push(e *entry, now time.Duration) {
 	r.len++
 }
 
-// pushFirst puts an entry at the beginning of the line of its class.
-func (r *readyList) pushFirst(e *entry, now time.Duration) {
-	l := &r.lines[e.class]
-	if e.since, e.prev, e.next = now, nil, l.head; l.head == nil {
-		l.tail = e
-	} else {
-		e.since = l.head.since // the entries behind it may be overdue
-		l.head.prev = e
-	}
-	l.head = e
-	l.len++
-	r.len++
-}
-
 // remove removes an entry from its line.
 func (r *readyList) remove(e *entry) {
-	l := &r.lines[e.class]
+	l := r.of(e)
 	if e.prev == nil {
 		l.head = e.next
 	} else {
@@ -86,38 +83,53 @@ func (r *readyList) remove(e *entry) {
 	r.len--
 }
 
-// pop removes and returns the entry whose turn it is. It leaves out the line of [Listing] if the listing flag is not set. It returns
-// nil if there is no entry.
+// pop removes and returns the entry whose turn it is. It leaves out the line of [Listing] if the listing flag is not set. It
+// returns nil if there is no entry.
 func (r *readyList) pop(now time.Duration, listing bool) *entry {
 	end := nothing
 	if !listing {
 		end = Listing
 	}
-	first := turns[r.turn]
-	if first == overdue {
-		first = r.overdue(now, end)
+	var e *entry
+	switch class := turns[r.turn]; {
+	case class == overdue:
+		e = r.overdue(now, end)
+	case class < end:
+		e = r.first(class)
 	}
-	if first >= end || r.lines[first].len == 0 {
-		for first = Live; first < end && r.lines[first].len == 0; {
-			first++
-		}
+	for class := Live; e == nil && class < end; class++ {
+		e = r.first(class)
 	}
-	if first == end {
+	if e == nil {
 		return nil
 	}
-	e := r.lines[first].head
+	if e.class == Due {
+		r.slotted = e.slot
+	}
 	r.remove(e)
 	r.turn = (r.turn + 1) % len(turns)
 	return e
 }
 
-// overdue returns the class before the end whose first object is overdue for the longest time; [Live] if there is none.
-func (r *readyList) overdue(now time.Duration, end Class) Class {
-	class, limit := Live, now-overdueAfter
-	for c := Due; c < end; c++ {
-		if e := r.lines[c].head; e != nil && e.since < limit {
-			class, limit = c, e.since
+// first returns the next entry of a class; nil if there is none.
+func (r *readyList) first(class Class) *entry {
+	if e := r.slots.head; e != nil && class == Due && (!r.slotted || r.lines[Due].len == 0) {
+		return e
+	}
+	return r.lines[class].head
+}
+
+// overdue returns the entry that is overdue for the longest time, of the classes before the end; nil if there is none.
+func (r *readyList) overdue(now time.Duration, end Class) (oldest *entry) {
+	heads := []*entry{r.slots.head, r.lines[Due].head}
+	if end > Listing {
+		heads = append(heads, r.lines[Listing].head)
+	}
+	limit := now - overdueAfter
+	for _, e := range heads {
+		if e != nil && e.since < limit {
+			oldest, limit = e, e.since
 		}
 	}
-	return class
+	return oldest
 }

@@ -20,11 +20,12 @@ import (
 type model struct {
 	entries []*entry
 	turn    int
+	slotted bool
 }
 
-func (m *model) of(c Class) (of []*entry) {
+func (m *model) of(c Class, slot bool) (of []*entry) {
 	for _, e := range m.entries {
-		if e.class == c {
+		if e.class == c && (e.slot && c == Due) == slot {
 			of = append(of, e)
 		}
 	}
@@ -32,31 +33,32 @@ func (m *model) of(c Class) (of []*entry) {
 }
 
 func (m *model) pop(now time.Duration, listing bool) *entry {
-	usable := m.of(Live)
-	usable = append(usable, m.of(Due)...)
+	due := [2][]*entry{m.of(Due, true), m.of(Due, false)}
+	if m.slotted {
+		due[0], due[1] = due[1], due[0]
+	}
+	usable := slices.Concat(m.of(Live, false), due[0], due[1])
 	if listing {
-		usable = append(usable, m.of(Listing)...)
+		usable = append(usable, m.of(Listing, false)...)
 	}
 	if len(usable) == 0 {
 		return nil
 	}
 	e, turn := usable[0], turns[m.turn%len(turns)]
 	if turn == overdue {
-		var late []*entry
-		for _, c := range []Class{Due, Listing} {
-			if of := m.of(c); len(of) > 0 && now-of[0].since > overdueAfter && (c == Due || listing) {
-				late = append(late, of[0])
-			}
-		}
-		turn = Live
+		late := slices.DeleteFunc(slices.Concat(m.of(Due, true), m.of(Due, false), m.of(Listing, false)), func(e *entry) bool {
+			return now-e.since <= overdueAfter || e.class == Listing && !listing
+		})
 		if len(late) > 0 {
-			turn = slices.MinFunc(late, func(a, b *entry) int { return cmp.Compare(a.since, b.since) }).class
+			e = slices.MinFunc(late, func(a, b *entry) int { return cmp.Compare(a.since, b.since) })
 		}
-	}
-	if i := slices.IndexFunc(usable, func(e *entry) bool { return e.class == turn }); i >= 0 {
+	} else if i := slices.IndexFunc(usable, func(e *entry) bool { return e.class == turn }); i >= 0 {
 		e = usable[i]
 	}
 	m.turn++
+	if e.class == Due {
+		m.slotted = e.slot
+	}
 	m.entries = slices.DeleteFunc(m.entries, func(x *entry) bool { return x == e })
 	return e
 }
@@ -83,9 +85,9 @@ func FuzzReadyList_LikeTheModel(f *testing.F) {
 				list.push(e, now)
 				want.entries = append(want.entries, e)
 			case op == 3: // a slot of a limit
-				e := &entry{class: Due}
-				list.pushFirst(e, now)
-				want.entries = slices.Insert(want.entries, 0, e)
+				e := &entry{class: Due, slot: true}
+				list.push(e, now)
+				want.entries = append(want.entries, e)
 			case op == 4 && arg < len(want.entries): // an event makes an object live
 				e := want.entries[arg]
 				list.remove(e)
@@ -101,23 +103,30 @@ func FuzzReadyList_LikeTheModel(f *testing.F) {
 				}
 			}
 			for c := Live; c < nothing; c++ {
-				var forth, back []*entry
-				for e := list.lines[c].head; e != nil; e = e.next {
-					forth = append(forth, e)
-				}
-				for e := list.lines[c].tail; e != nil; e = e.prev {
-					back = append(back, e)
-				}
-				slices.Reverse(back)
-				if !slices.Equal(forth, want.of(c)) || !slices.Equal(forth, back) || list.lines[c].len != len(forth) {
-					t.Fatalf("step %d: the line of class %d differs from the model", i, c)
-				}
+				list.lines[c].check(t, i, want.of(c, false))
 			}
+			list.slots.check(t, i, want.of(Due, true))
 			if list.len != len(want.entries) {
 				t.Fatalf("step %d: %d entries, want %d", i, list.len, len(want.entries))
 			}
 		}
 	})
+}
+
+// check checks that a line has the entries in both directions.
+func (l *line) check(t *testing.T, step int, want []*entry) {
+	t.Helper()
+	var forth, back []*entry
+	for e := l.head; e != nil; e = e.next {
+		forth = append(forth, e)
+	}
+	for e := l.tail; e != nil; e = e.prev {
+		back = append(back, e)
+	}
+	slices.Reverse(back)
+	if !slices.Equal(forth, want) || !slices.Equal(forth, back) || l.len != len(forth) {
+		t.Fatalf("step %d: the line of %d entries differs from the model", step, l.len)
+	}
 }
 
 // taken returns the number of each class among the next objects that are taken, while objects of the classes never run out.
@@ -163,6 +172,17 @@ func TestReadyList_OverdueObjectsGetHalfOfTheTurnsOfLiveOnes(t *testing.T) {
 	}
 	if got := taken(&list, 160, overdueAfter+1, Live); got != [nothing]int{90, 0, 70} {
 		t.Errorf("%v were taken from the classes when the listing was overdue", got)
+	}
+}
+
+func TestReadyList_SlotsDelayNoRetry(t *testing.T) {
+	var list readyList
+	list.push(&entry{class: Due, key: Key{Object: "retry"}}, 0)
+	for turn := range 3 {
+		list.push(&entry{class: Due, slot: true}, time.Duration(turn)) // the end of each call hands its slot to the next object
+		if e := list.pop(time.Duration(turn), true); (e.key.Object == "retry") != (turn == 1) {
+			t.Errorf("turn %d: %q", turn, e.key.Object)
+		}
 	}
 }
 

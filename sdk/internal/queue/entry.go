@@ -30,6 +30,7 @@ type entry struct {
 	catching bool  // the object was listed, and has to be handled for that reason
 	bodiless bool  // newest has only the identity of the object
 	again    bool  // process the object even without events
+	slot     bool  // a slot of a limit waits for the object; false during the processing
 
 	events   []watch.Event // events since the last batch; only the newest unless the resource keeps all
 	complete uint64        // the greatest [watch.Event.Complete] since the last batch
@@ -65,15 +66,15 @@ func (e *entry) fold(event watch.Event, keep bool) {
 
 func (e *entry) clear() {
 	e.events, e.listed, e.complete = nil, false, 0
-	e.class, e.rest = nothing, nothing
+	e.class, e.rest, e.slot = nothing, nothing, false
 }
 
-// classOf returns the class of an event. The operator's own writes come back as events; to take them for changes by others would make
-// each object of a listing as urgent as a live one.
+// classOf returns the class of an event. The operator's own writes come back as events; to take them for changes by others would
+// make each object of a listing as urgent as a live one.
 func (e *entry) classOf(event watch.Event) Class {
 	switch {
-	case event.Type == watch.Listed && event.Object.Deleting:
-		return Due
+	case event.Type == watch.Listed && (event.Object.Deleting || e.state == waiting && time.Until(e.end) < overdueAfter):
+		return Due // also for a retry that was about to begin
 	case event.Type == watch.Listed:
 		return Listing
 	case e.isEcho(event) && e.state == waiting:

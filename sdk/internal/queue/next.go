@@ -45,8 +45,8 @@ func (q *Queue) Again(class Class, resource string, event watch.Event) {
 	}
 }
 
-// Recall requeues an object of which only the identity is known, as the first of [Due]: a slot is waiting for it.
-// Without a version in the queue, the processor gets a batch that is [Batch.Bodiless].
+// Recall requeues an object of which only the identity is known, because a slot is waiting for it. The object gets every second
+// turn of [Due]. Without a version in the queue, the processor gets a batch that is [Batch.Bodiless].
 func (q *Queue) Recall(resource string, stub *object.Object) {
 	key := KeyOf(resource, stub)
 	q.mu.Lock()
@@ -70,7 +70,8 @@ func (q *Queue) Recall(resource string, stub *object.Object) {
 		fallthrough
 	case idle:
 		e.state = ready
-		q.ready.pushFirst(e, q.now())
+		e.slot = true
+		q.ready.push(e, q.now())
 		q.dispatch()
 	case ready, running, held: // the next processing of the object sees e.again
 	}

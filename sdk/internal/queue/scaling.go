@@ -87,7 +87,9 @@ func (s *scaling) release(w *worker) {
 func (s *scaling) takesListing(w *worker) {
 	w.listing = true
 	s.listing++
-	s.countedListing++
+	if w.counted { // unless the worker was released before it took an object
+		s.countedListing++
+	}
 }
 
 // finished accounts for a worker that has finished an object.

@@ -151,7 +151,8 @@ func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 
 // process processes an object, with the lock released.
 func (q *Queue) process(ctx context.Context, e *entry) {
-	if between := e.between; len(between) > 0 {
+	for len(e.between) > 0 { // more can come during the calls
+		between := e.between
 		e.between, e.state = nil, running
 		q.outside(func() {
 			for _, do := range between {
@@ -193,7 +194,7 @@ func (q *Queue) process(ctx context.Context, e *entry) {
 		if len(e.events) > 0 {
 			e.newest = watch.Event{} // frees the decoded tree, because the ready list may be long
 		}
-		if !q.hold(e) {
+		if len(e.between) > 0 || !q.hold(e) { // the functions do not wait for the gate
 			e.state = ready
 			q.ready.push(e, q.now())
 		}
