@@ -41,8 +41,10 @@ func (o *shown) showSteps(e Planned) {
 			at = o.insertSub(recorded.Handler, inspect.PhaseNext)
 		}
 		if at >= 0 {
-			s := &o.Handlers[at]
-			s.Steps = append(recordedSteps(recorded, e.Subject), s.Steps...)
+			s, steps := &o.Handlers[at], recordedSteps(recorded, e.Subject)
+			s.Steps = append(steps, withoutSteps(s.Steps, func(unrecorded inspect.Step) bool {
+				return slices.ContainsFunc(steps, func(step inspect.Step) bool { return step.Name == unrecorded.Name }) // only the answer was lost
+			})...)
 		}
 	}
 }

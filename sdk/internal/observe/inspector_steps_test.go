@@ -74,6 +74,22 @@ func TestSteps_LiveAndRecorded(t *testing.T) {
 	expect("end of the handling", "")
 }
 
+func TestSteps_LostAnswerToARecordShowsTheStepOnce(t *testing.T) {
+	h := &handlers.Handler{ID: "a", Family: handlers.Create}
+	in := newInspected(h)
+	planned := Planned{
+		Subject: podSubject("x", "1"), At: time.Now(), Cause: &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate},
+		Handlers: in.handlers(), Changing: true, Begun: true, Selected: []*handlers.Handler{h},
+	}
+	Emit(&in.sink, planned)
+	Emit(&in.sink, StepChanged{Subject: planned.Subject, Handler: h, Step: inspect.Step{Name: "bucket", State: inspect.StepUnrecorded}})
+	planned.Steps = []RecordedSteps{{Handler: "a", Steps: map[string]state.Step{"bucket": {}}}}
+	Emit(&in.sink, planned)
+	if got := in.steps(t, "a"); got != "bucket recorded" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestSteps_FailedHandlersKeepTheirSteps(t *testing.T) {
 	h := &handlers.Handler{ID: "a", Family: handlers.Create}
 	in := newInspected(h)
