@@ -94,6 +94,7 @@ func (o *Object) Set(c handlers.Condition, generation int64) error {
 func (o *Object) Relisted(outdated bool) {
 	o.owned, o.content = nil, ""
 	if outdated {
+		o.pass = nil // the last verdict can be the other replica's
 		o.clear(o.unwritten())
 	}
 }
@@ -103,8 +104,8 @@ func (o *Object) Passed(essence uint64, out handlers.Outcome, health core.Health
 	o.pass = &passed{essence, ofPass(out, health)}
 }
 
-// judge returns the verdict about the handlers of an object. It returns false if the next cycle must call handlers without a delay, or
-// if there was no pass for the present essence.
+// judge returns the verdict about the handlers of an object. It returns false if the next cycle must call handlers without a delay,
+// or if there was no pass for the present essence.
 func (o *Object) judge(h *core.Handling) (v Verdict, decided bool) {
 	if h.Changing {
 		if v, decided = ofChanges(h.Progress, h.Failures); !decided {

@@ -30,7 +30,8 @@ type ObjectConditions interface {
 	Set(c handlers.Condition, generation int64) error
 
 	// Relisted records that the object was listed, for example after a pause. In the meantime, another replica may have written
-	// conditions. If outdated, Relisted also drops the unwritten conditions of handlers, because another replica has handled the object.
+	// conditions. If outdated, Relisted also drops the verdict about the last pass and the unwritten conditions of handlers,
+	// because another replica has handled the object.
 	Relisted(outdated bool)
 
 	// Passed records the result of a pass, and the hash of the parent's essence at the pass.

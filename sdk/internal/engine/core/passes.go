@@ -15,8 +15,8 @@ import (
 // Passes begins the passes of reconcile handlers, and keeps the children of objects. It is an interface, so that operators without
 // reconcile handlers do not link the package that implements it. The methods are safe for concurrent use.
 type Passes interface {
-	// Adjust watches the children of the objects of the served resources, and stops all other watches. Known has all resources of the
-	// cluster; the namespace "" is the whole cluster.
+	// Adjust watches the children of the objects of the served resources, and stops all other watches. Known has all resources of
+	// the cluster; the namespace "" is the whole cluster.
 	Adjust(ctx context.Context, served, known []resources.Resource, namespaces []string)
 
 	// Stop stops all watches, but keeps the known children.
@@ -36,6 +36,9 @@ type Passes interface {
 	// Update sets the newest version of an object, from the answer to the operator's own write.
 	Update(key queue.Key, newest *object.Object)
 
+	// Outdate adds a reason for a pass, because another replica has handled the object since its last pass.
+	Outdate(key queue.Key)
+
 	// Forget removes an object that was deleted, or that this replica no longer handles.
 	Forget(key queue.Key)
 
@@ -46,12 +49,12 @@ type Passes interface {
 	// outdated.
 	FailedObject(key queue.Key) *object.Object
 
-	// ReleaseBrake permits deletions that the brake has stopped, until the next start of the operator. It releases the brake for the
-	// children of a resource's objects, or of all objects if the key is empty.
+	// ReleaseBrake permits deletions that the brake has stopped, until the next start of the operator. It releases the brake for
+	// the children of a resource's objects, or of all objects if the key is empty.
 	ReleaseBrake(resource string)
 
-	// Children returns the children of an object with the results of its last pass. With the zero Ref, it returns the children of all
-	// objects.
+	// Children returns the children of an object with the results of its last pass. With the zero Ref, it returns the children of
+	// all objects.
 	Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList
 
 	// ChildStates returns the numbers of existing children by resource and state. The map has all states for each served resource.
@@ -66,8 +69,8 @@ type Pass interface {
 	Abort()                             // ends the pass without an outcome; the next pass has the same reasons again
 	Kinds(recorded []string) []string   // returns the kinds to record on the object; must be called before End
 
-	// Health returns the health of the children after the pass. It returns false if err only delays the writes of the pass, because the
-	// pass then has no result.
+	// Health returns the health of the children after the pass. It returns false if err only delays the writes of the pass, because
+	// the pass then has no result.
 	Health(err error) (Health, bool)
 }
 
@@ -108,6 +111,9 @@ func (NoPasses) Delete(context.Context, *Beginning) ([]string, error) { return n
 
 // Update implements [Passes].
 func (NoPasses) Update(queue.Key, *object.Object) {}
+
+// Outdate implements [Passes].
+func (NoPasses) Outdate(queue.Key) {}
 
 // Forget implements [Passes].
 func (NoPasses) Forget(queue.Key) {}

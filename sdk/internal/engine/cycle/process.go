@@ -74,6 +74,9 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 	if batch.Listed || outdated {
 		p.conditions.Of(batch.Key, served).Relisted(outdated)
 	}
+	if outdated {
+		p.passes.Outdate(batch.Key)
+	}
 	if newest.Type == watch.Deleted {
 		defer p.forget(batch.Key, m)
 		if leftSelection(ctx, p.deps, served, newest.Object) {

@@ -40,6 +40,12 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, 
 		c.endPassRequest(s)
 		return p.deleteChildren(ctx, c, s)
 	}
+	if len(c.calls.out.ByID) > 0 { // filters can read the memo, which the change handlers can have changed
+		var err error
+		if b, _, err = p.arrive(ctx, c, s); err != nil {
+			return err
+		}
+	}
 	if b == nil {
 		c.endPassRequest(s)
 		return nil

@@ -221,6 +221,19 @@ func (r *Reconciler) Update(key queue.Key, newest *object.Object) {
 	}
 }
 
+// Outdate implements [core.Passes]. A new parent has a reason for a pass anyway.
+func (r *Reconciler) Outdate(key queue.Key) {
+	f := r.family(key.Resource)
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.parents[key.Object]; p != nil && p.object != nil {
+		p.wakes.Add(reasons.Wake{Kind: inspect.WakeStart})
+	}
+}
+
 // Failed implements [core.Passes].
 func (r *Reconciler) Failed() (keys []queue.Key) {
 	r.mu.Lock()

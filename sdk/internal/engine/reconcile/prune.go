@@ -90,8 +90,8 @@ func (p *Pass) waves(which func(*child) bool) (all [][]*desired) {
 	defer f.mu.Unlock()
 	p.parent.waves = false
 	for _, k := range slices.Backward(f.kinds) {
-		if k.owned.Keep || k.resource == nil || !p.owner.Deleting && !k.prunable() {
-			continue
+		if k.owned.Keep || k.resource == nil || !p.owner.Deleting && !k.prunable() || p.leftOut(k) {
+			continue // the cluster can serve a kind again that the pass has left out
 		}
 		if wave := p.candidates(k, which); len(wave) > 0 {
 			all = append(all, wave)

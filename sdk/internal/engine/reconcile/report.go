@@ -72,13 +72,16 @@ type concluded struct {
 	observe.PassedChild
 }
 
-// leaveOut records that the pass leaves children of an optional kind out, because the cluster does not serve the kind. It logs a line
-// for the first pass.
+// leftOut reports whether the pass has left children of an optional kind out.
+func (p *Pass) leftOut(k *kind) bool { return slices.Contains(p.unserved, k.owned.Selector.String()) }
+
+// leaveOut records that the pass leaves children of an optional kind out, because the cluster does not serve the kind. It logs a
+// line for the first pass.
 func (p *Pass) leaveOut(k *kind) {
-	name := k.owned.Selector.String()
-	if slices.Contains(p.unserved, name) {
+	if p.leftOut(k) {
 		return
 	}
+	name := k.owned.Selector.String()
 	p.unserved = append(p.unserved, name)
 	f := p.family
 	f.mu.Lock()
