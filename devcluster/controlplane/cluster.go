@@ -69,7 +69,15 @@ func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster,
 	if err := dir.WriteFile("kubeconfig", kubeconfig); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	c.startAPI(listener, certs, o.gates)
+	settings := apiserver.Options{Gates: o.gates}
+	if o.copied {
+		// Whoever uses the copy must not reach other hosts through it.
+		settings.Isolation = dir.Path("egress.json")
+		if err := dir.WriteFile("egress.json", []byte(apiserver.Isolation)); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+	}
+	c.startAPI(listener, certs, settings)
 	if o.copied {
 		if err := c.startLoading(); err != nil {
 			return nil, err
@@ -118,10 +126,10 @@ func (c *cluster) startStorage(ctx context.Context, dir *datadir.Dir) (certs pki
 	return certs, nil
 }
 
-func (c *cluster) startAPI(l net.Listener, certs pki.Store, gates string) {
+func (c *cluster) startAPI(l net.Listener, certs pki.Store, settings apiserver.Options) {
 	c.api = layer.New(c.fail)
 	c.api.Run("the API server", func(ctx context.Context) error {
-		return apiserver.Run(ctx, l, c.etcd.Endpoint(), certs, gates)
+		return apiserver.Run(ctx, l, c.etcd.Endpoint(), certs, settings)
 	})
 }
 

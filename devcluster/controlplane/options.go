@@ -41,7 +41,7 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	fs.BoolVar(&o.guard, "guard", false, "exit when standard input closes, as it does when the parent process exits")
 	fs.BoolVar(&o.node, "node", true, "simulate a node, on which pods become Running or Completed without any container")
 	fs.BoolVar(&o.copied, "copy", false, "be a copy of another cluster: store the objects that come on the socket load.sock in the data directory, "+
-		"and run neither a node nor controllers, but the controller of namespaces")
+		"run neither a node nor controllers, but the controller of namespaces, and connect to no webhook or other server")
 	fs.StringVar(&o.gates, "feature-gates", "", "features of the API server to enable or disable, such as ShardedListAndWatch=true")
 	fs.IntVar(&o.verbosity, "v", 0, "verbosity of the log")
 	fs.BoolVar(&o.version, "version", false, "print the version of Kubernetes and exit")

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -121,6 +122,88 @@ webhooks:
 	if err != nil || len(list.Items) != 0 {
 		t.Errorf("the copy has the webhooks %v: %v", list, err)
 	}
+}
+
+// TestProxy_CopyConnectsToNothing creates what makes an API server connect to other hosts: the operator has no other way out of its box.
+func TestProxy_CopyConnectsToNothing(t *testing.T) {
+	outside, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := make(chan net.Addr, 100)
+	go func() {
+		defer close(connected)
+		for {
+			conn, err := outside.Accept()
+			if err != nil {
+				return
+			}
+			connected <- conn.RemoteAddr()
+			_ = conn.Close()
+		}
+	}()
+	p := try(t, copyOf(t, theSource(t, "isolated"), "", copy.Options{}), Options{})
+	create := func(path, manifest string) int {
+		return send(t, p, "POST", path, "application/yaml", "", strings.ReplaceAll(manifest, "ADDRESS", outside.Addr().String()))
+	}
+	for path, manifest := range map[string]string{
+		"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: out}
+webhooks:
+- name: out.example.com
+  clientConfig: {url: "https://ADDRESS/validate"}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  failurePolicy: Fail
+  sideEffects: None
+  admissionReviewVersions: [v1]
+`,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions": strings.ReplaceAll(strings.ReplaceAll(convertedDefinition, "localhost:9", "ADDRESS"), "car", "van"),
+		"/api/v1/nodes": "{apiVersion: v1, kind: Node, metadata: {name: out}}",
+	} {
+		if code := create(path, strings.ReplaceAll(manifest, "Car", "Van")); code != http.StatusCreated {
+			t.Fatalf("creating an object at %s ends with %d", path, code)
+		}
+	}
+	vans := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "vans"}
+	err = poll(t.Context(), func(ctx context.Context) (bool, error) {
+		served, err := p.loader.control.served(ctx)
+		return served[vans], err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := create("/apis/example.com/v1/namespaces/isolated/vans", "{apiVersion: example.com/v1, kind: Van, metadata: {name: a}}"); code != http.StatusCreated {
+		t.Errorf("creating an object ends with %d", code)
+	}
+	if _, err := p.operator.Resource(vans.GroupResource().WithVersion("v2")).Namespace("isolated").Get(t.Context(), "a", metav1.GetOptions{}); err == nil {
+		t.Error("the object is converted")
+	}
+	if code := create("/api/v1/namespaces/isolated/configmaps", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"); code != http.StatusCreated {
+		t.Errorf("creating an object that a webhook would see ends with %d", code)
+	}
+	for _, path := range []string{"/api/v1/nodes/out/proxy/", "/api/v1/nodes/out/proxy//pods", "/api/v1//nodes/out/proxy/pods", "/api/v1/nodes/out/proxy/%2e%2e/pods"} {
+		if code := send(t, p, "GET", path, "", "", ""); code != http.StatusForbidden {
+			t.Errorf("GET %s ends with %d, want a refusal", path, code)
+		}
+	}
+	// The server itself refuses to connect, too.
+	code, _, err := p.loader.control.get(t.Context(), "/api/v1/nodes/http:out:"+portOf(outside)+"/proxy/", "", "application/json")
+	if err != nil || code == http.StatusOK {
+		t.Errorf("the server answers for a node with %d: %v", code, err)
+	}
+	if err := outside.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for from := range connected {
+		t.Errorf("the copy connects to another server, from %s", from)
+	}
+}
+
+func portOf(l net.Listener) string {
+	_, port, _ := strings.Cut(l.Addr().String(), ":")
+	return port
 }
 
 // TestProxy_CompletesNewObjects creates a Pod with a priority class and a service account, which the server looks for.

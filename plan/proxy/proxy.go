@@ -159,7 +159,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	from := senderOf(r.Header)
 	i, ok := infoOf(r)
 	if !ok {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if !isKnown(r) {
 			answer(w, &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "a plan does not know this path"})
 		} else if err := p.loader.definitions.ensure(p.life); err != nil {
 			p.fail(w, err)

@@ -21,6 +21,13 @@ type info struct {
 // readingVerb is the verb of requests that write nothing.
 const readingVerb = "get"
 
+// isKnown reports whether a request without a resource may be passed on: it reads, such as from the discovery, and its path has no part
+// that the server might understand in another way than the proxy.
+func isKnown(r *http.Request) bool {
+	_, ok := partsOf(r.URL)
+	return (ok || strings.Trim(r.URL.EscapedPath(), "/") == "") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}
+
 // infoOf returns the resource of a request; false for requests for other paths, such as discovery.
 func infoOf(r *http.Request) (info, bool) {
 	var i info

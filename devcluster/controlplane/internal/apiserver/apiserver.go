@@ -18,9 +18,23 @@ import (
 // connectionGrace is how long open connections may continue when the server stops.
 const connectionGrace = 200 * time.Millisecond
 
-// Run serves on the listener until the context is cancelled. The gates enable and disable features, in the
-// notation of the flag of the kube-apiserver.
-func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs pki.Store, gates string) error {
+// Isolation is the configuration of an API server that connects to nothing: not to nodes, services, webhooks, converters of
+// custom resources, and extension API servers. Its objects may name any host of the machine's networks.
+const Isolation = `{"apiVersion": "apiserver.k8s.io/v1beta1", "kind": "EgressSelectorConfiguration", "egressSelections": [
+{"name": "cluster", "connection": {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": "/dev/null/isolated"}}}},
+{"name": "controlplane", "connection": {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": "/dev/null/isolated"}}}}]}
+`
+
+// Options configure the API server.
+type Options struct {
+	// Gates enable and disable features, in the notation of the flag of the kube-apiserver.
+	Gates string
+	// Isolation is the path of a file with [Isolation]. Then, webhooks are not called either. May be empty.
+	Isolation string
+}
+
+// Run serves on the listener until the context is cancelled.
+func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs pki.Store, settings Options) error {
 	o := options.NewServerRunOptions()
 	all := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	named := o.Flags()
@@ -28,8 +42,11 @@ func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs 
 		all.AddFlagSet(set)
 	}
 	args := flags(etcdEndpoint, certs)
-	if gates != "" {
-		args = append(args, "--feature-gates="+gates)
+	if settings.Gates != "" {
+		args = append(args, "--feature-gates="+settings.Gates)
+	}
+	if settings.Isolation != "" {
+		args = append(args, "--egress-selector-config-file="+settings.Isolation, "--disable-admission-plugins=MutatingAdmissionWebhook,ValidatingAdmissionWebhook")
 	}
 	if err := all.Parse(args); err != nil {
 		return fmt.Errorf("configure the API server: %w", err)
