@@ -18,6 +18,9 @@ const Server = "http://127.0.0.1:6443"
 // port is the address of [Server] without the scheme.
 const port = "127.0.0.1:6443"
 
+// Inspector is the address in the box at which the program can be asked, through the socket of [Spec].Inspector.
+const Inspector = "127.0.0.1:6444"
+
 // Spec describes a program and its surroundings.
 type Spec struct {
 	// Path and Args are the program and its arguments, without its name. Dir is its current folder.
@@ -28,8 +31,11 @@ type Spec struct {
 	// Socket is the path of the Unix socket of the server. In the box, the server has the address [Server].
 	Socket string
 
-	// Shared is a folder that the program can write to, with the socket of the server. Visible are folders that the program can read,
-	// even inside of an emptied folder such as /tmp.
+	// Inspector is the path at which a Unix socket is made that leads to the address [Inspector] in the box. May be empty.
+	Inspector string
+
+	// Shared is the only folder of the machine that the program can write to. Visible are folders that the program can read, even
+	// inside of an emptied folder such as /tmp. One of them has the socket of the server.
 	Shared  string
 	Visible []string
 

@@ -15,7 +15,8 @@ import (
 // The names under which this program starts itself in a box.
 const (
 	initName = "kopf-box-init" // makes the box, and waits for the program
-	execName = "kopf-box-exec" // gives up all privileges, and becomes the program
+	execName = "kopf-box-exec" // gives up all privileges and other sockets, and becomes the program
+	openName = "kopf-box-open" // the same with all sockets, for tests
 )
 
 // namespaces are the walls: nothing but the sockets of the shared folder leads out of them.
@@ -23,10 +24,12 @@ const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_
 
 // plan is the description of a box for the process that makes it. The environment is the process's own.
 type plan struct {
-	Path, Dir, Socket, Shared string
-	Args, Visible, Hidden     []string
-	Try                       bool // only make the box
-	Open                      wall // only tests set it
+	Path, Dir, Socket, Inspector, Shared string
+
+	Args, Visible, Hidden []string
+
+	Try  bool // only make the box
+	Open wall // only tests set it
 }
 
 // wall is a wall of the box that a test leaves out, to see the way out that the wall closes.
@@ -37,6 +40,8 @@ const (
 	wallFiles      wall = "files"      // files are read-only
 	wallFolders    wall = "folders"    // folders with sockets are empty
 	wallHidden     wall = "hidden"     // files of the caller are empty
+	wallDevices    wall = "devices"    // there are no devices
+	wallSockets    wall = "sockets"    // sockets are of the network of the box
 	wallPrivileges wall = "privileges" // the program cannot change the box
 )
 
@@ -47,7 +52,9 @@ func Main() {
 	case initName:
 		os.Exit(initMain(os.Args[1:]))
 	case execName:
-		os.Exit(execMain(os.Args[1:]))
+		os.Exit(execMain(os.Args[1:], limitSockets))
+	case openName:
+		os.Exit(execMain(os.Args[1:], func() error { return nil }))
 	}
 }
 
@@ -64,7 +71,13 @@ func Check(shared string) error {
 
 // Start starts a program in a box.
 func Start(s Spec) (*Process, error) {
-	return launch(plan{Path: s.Path, Args: s.Args, Dir: s.Dir, Socket: s.Socket, Shared: s.Shared, Visible: s.Visible, Hidden: s.Hidden}, s.Env, s.Stdout, s.Stderr)
+	return launch(planOf(s), s.Env, s.Stdout, s.Stderr)
+}
+
+func planOf(s Spec) plan {
+	return plan{
+		Path: s.Path, Args: s.Args, Dir: s.Dir, Socket: s.Socket, Inspector: s.Inspector, Shared: s.Shared, Visible: s.Visible, Hidden: s.Hidden,
+	}
 }
 
 // launch starts the process that makes the box, and returns when the box is made.
@@ -90,7 +103,8 @@ func launch(p plan, env []string, stdout, stderr io.Writer) (*Process, error) {
 		Cloneflags:  flags,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-		Setpgid:     true,
+		// In the session of the user's terminal, the program could write on the terminal what the user's shell then does.
+		Setsid: true,
 	}
 	guard, err := cmd.StdinPipe() // closes when this process ends, even if it is killed
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,19 +23,26 @@ const hostile = "hostile"
 
 // targets are the things outside of the box that the program tries to reach.
 type targets struct {
-	TCP, UDP, Abstract, Socket string // addresses
+	TCP, UDP, Abstract, Socket string // addresses; that of the socket is in a visible folder
 	Config, Folder             string // a secret file, and a folder in which a file is to be created
+	Elsewhere                  string // a file in an emptied folder
 }
 
 // findings are the results of all tries: "reached", or the error.
 type findings struct {
 	Server                                                        string // the answer of the server that it may reach
 	TCP, UDP, Abstract, Socket, Metadata, Config, Create, Unmount string
+	Elsewhere, Terminals, Machine, Pair, Ring                     string
+	Open                                                          string // the inherited file
+	Processes                                                     int
 	Env                                                           []string
 	Run                                                           int // number of files in /run
 }
 
 const reached = "reached"
+
+// leftOpen is the descriptor of a file that whoever started this program left open.
+const leftOpen = 77
 
 // outcome describes a try.
 func outcome(err error) string {
@@ -82,6 +90,22 @@ func tryEverything(text string) {
 	}
 	f.Create = outcome(os.WriteFile(filepath.Join(t.Folder, "left-behind"), nil, 0o600))
 	f.Unmount = outcome(unix.Unmount("/run", unix.MNT_DETACH))
+	_, err = os.Stat(t.Elsewhere)
+	f.Elsewhere = outcome(err)
+	_, err = os.Stat("/dev/pts/ptmx")
+	f.Terminals = outcome(err)
+	_, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+	f.Machine = outcome(err)
+	_, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	f.Pair = outcome(err)
+	_, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
+	f.Ring = errno.Error() // without a filter, the address is bad
+	inherited, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", leftOpen))
+	if f.Open = outcome(err); err == nil && inherited != t.Elsewhere {
+		f.Open = "another file"
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	f.Processes = len(all)
 	entries, _ := os.ReadDir("/run") // unreadable is empty
 	f.Run = len(entries)
 	if resp, err := http.Get(Server); err == nil {
@@ -105,10 +129,22 @@ func outside(t *testing.T) (targets, Spec) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(folder, "config")
+	config, secret := filepath.Join(folder, "config"), filepath.Join(elsewhere, "secret")
 	if err := os.WriteFile(config, []byte("the way to production"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(secret, []byte("of another program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if err := unix.Dup3(int(file.Fd()), leftOpen, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(leftOpen) })
 	listen := func(network, address string) net.Listener {
 		l, err := net.Listen(network, address)
 		if err != nil {
@@ -138,7 +174,8 @@ func outside(t *testing.T) (targets, Spec) {
 	}()
 	all := targets{
 		TCP: listen("tcp4", "127.0.0.1:0").Addr().String(), UDP: names.LocalAddr().String(), Config: config, Folder: folder,
-		Abstract: listen("unix", "@"+filepath.Base(shared)).Addr().String(), Socket: listen("unix", filepath.Join(elsewhere, "agent.sock")).Addr().String(),
+		Abstract: listen("unix", "@"+filepath.Base(shared)).Addr().String(), Socket: listen("unix", filepath.Join(folder, "agent.sock")).Addr().String(),
+		Elsewhere: secret,
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -177,9 +214,9 @@ func needBoxes(t *testing.T) {
 func findIn(t *testing.T, s Spec, open wall) findings {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	p, err := launch(plan{
-		Path: s.Path, Args: s.Args, Dir: s.Dir, Socket: s.Socket, Shared: s.Shared, Visible: s.Visible, Hidden: s.Hidden, Open: open,
-	}, s.Env, &stdout, &stderr)
+	described := planOf(s)
+	described.Open = open
+	p, err := launch(described, s.Env, &stdout, &stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +236,8 @@ func (f findings) ways() map[wall][]string {
 		name   string
 		result string
 	}{
-		{wallNetwork, "TCP", f.TCP}, {wallNetwork, "UDP", f.UDP}, {wallNetwork, "abstract socket", f.Abstract}, {wallFolders, "socket", f.Socket},
+		{wallNetwork, "TCP", f.TCP}, {wallNetwork, "UDP", f.UDP}, {wallSockets, "socket", f.Socket}, {wallFolders, "elsewhere", f.Elsewhere},
+		{wallSockets, "machine", f.Machine}, {wallSockets, "pair", f.Pair}, {wallDevices, "terminals", f.Terminals}, {"", "inherited file", f.Open},
 		{wallHidden, "kubeconfig", f.Config}, {wallFiles, "files", f.Create}, {wallPrivileges, "unmount", f.Unmount},
 	} {
 		if one.result == reached {
@@ -214,7 +252,7 @@ func TestBox_HostileProgramReachesOnlyTheServer(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "of the user")
 	_, spec := outside(t)
 	f := findIn(t, spec, "")
-	if ways := f.ways(); len(ways) > 0 || f.Run > 0 || f.Server != "welcome" {
+	if ways := f.ways(); len(ways) > 0 || f.Run > 0 || f.Server != "welcome" || f.Ring != unix.ENOSYS.Error() || f.Processes > 2 {
 		t.Errorf("reached %v: %+v", ways, f)
 	}
 	if !strings.Contains(f.Metadata, syscall.ENETUNREACH.Error()) {
@@ -229,7 +267,7 @@ func TestBox_HostileProgramReachesOnlyTheServer(t *testing.T) {
 func TestBox_EachWallKeepsItsOwnWayClosed(t *testing.T) {
 	needBoxes(t)
 	for open, want := range map[wall]string{
-		wallNetwork: "TCP,UDP,abstract socket", wallFolders: "socket", wallHidden: "kubeconfig", wallFiles: "files", wallPrivileges: "unmount",
+		wallNetwork: "TCP,UDP", wallFolders: "elsewhere", wallDevices: "terminals", wallSockets: "socket,machine,pair", wallHidden: "kubeconfig", wallFiles: "files", wallPrivileges: "unmount",
 	} {
 		_, spec := outside(t)
 		f := findIn(t, spec, open)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Forward passes each connection of a listener on to a Unix socket, until the listener is closed.
-func Forward(l net.Listener, socket string) error {
+// Forward passes each connection of a listener on to an address, until the listener is closed.
+func Forward(l net.Listener, network, address string) error {
 	for {
 		conn, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -17,18 +17,24 @@ func Forward(l net.Listener, socket string) error {
 		if err != nil {
 			return err
 		}
-		go forward(conn.(*net.TCPConn), socket)
+		go forward(conn.(stream), network, address)
 	}
 }
 
+// stream is a connection over TCP, or of a Unix socket.
+type stream interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // forward passes a connection on in both directions. A failure ends the connection, which is how the client sees it.
-func forward(from *net.TCPConn, socket string) {
+func forward(from stream, network, address string) {
 	defer func() { _ = from.Close() }()
-	conn, err := net.Dial("unix", socket)
+	conn, err := net.Dial(network, address)
 	if err != nil {
 		return
 	}
-	to := conn.(*net.UnixConn)
+	to := conn.(stream)
 	defer func() { _ = to.Close() }()
 	var back sync.WaitGroup
 	back.Go(func() {

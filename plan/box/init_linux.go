@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -35,7 +36,7 @@ var emptied = []string{"/run", "/var/run", tmp}
 // initMain makes the box, and runs the program in it. It returns the exit code.
 func initMain(args []string) int {
 	made := os.NewFile(pipe, "pipe")
-	p, listener, err := prepare(args)
+	p, listener, inspector, err := prepare(args)
 	if err != nil {
 		_, _ = fmt.Fprint(made, err) // without a reader, the error has no use
 		return 1
@@ -44,11 +45,15 @@ func initMain(args []string) int {
 		_, _ = fmt.Fprint(made, isMade)
 		return 0
 	}
-	go func() {
-		if err := Forward(listener, p.Socket); err != nil {
+	pass := func(l net.Listener, network, address string) {
+		if err := Forward(l, network, address); err != nil {
 			fmt.Fprintln(os.Stderr, "kopf: the box cannot pass connections on:", err)
 		}
-	}()
+	}
+	go pass(listener, "unix", p.Socket)
+	if inspector != nil {
+		go pass(inspector, "tcp4", Inspector)
+	}
 	code, err := supervise(p, made)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kopf: start the operator in its box:", err)
@@ -56,27 +61,34 @@ func initMain(args []string) int {
 	return code
 }
 
-// prepare makes the box.
-func prepare(args []string) (p plan, _ net.Listener, err error) {
+// prepare makes the box. The listeners are those of the server, and of the program's inspector; nil without one.
+func prepare(args []string) (p plan, server, inspector net.Listener, err error) {
 	if err := json.Unmarshal([]byte(strings.Join(args, " ")), &p); err != nil {
-		return p, nil, fmt.Errorf("read the description of the box: %w", err)
+		return p, nil, nil, fmt.Errorf("read the description of the box: %w", err)
 	}
-	unix.CloseOnExec(pipe)
+	// Whoever started kopf may have left connections and folders open.
+	if err := unix.CloseRange(pipe, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return p, nil, nil, fmt.Errorf("close the files of others: %w", err)
+	}
+	if p.Inspector != "" { // before the folder is read-only
+		if inspector, err = net.Listen("unix", p.Inspector); err != nil {
+			return p, nil, nil, fmt.Errorf("listen for questions to the program: %w", err)
+		}
+	}
 	if err := hideFiles(p); err != nil {
-		return p, nil, err
+		return p, nil, nil, err
 	}
 	if p.Open == wallNetwork {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		return p, l, err
+		server, err = net.Listen("tcp4", "127.0.0.1:0")
+		return p, server, inspector, err
 	}
 	if err := raiseLoopback(); err != nil {
-		return p, nil, fmt.Errorf("switch the loopback interface on: %w", err)
+		return p, nil, nil, fmt.Errorf("switch the loopback interface on: %w", err)
 	}
-	listener, err := net.Listen("tcp4", port)
-	if err != nil {
-		return p, nil, fmt.Errorf("listen in the box: %w", err)
+	if server, err = net.Listen("tcp4", port); err != nil {
+		return p, nil, nil, fmt.Errorf("listen in the box: %w", err)
 	}
-	return p, listener, nil
+	return p, server, inspector, nil
 }
 
 // hideFiles makes all files read-only, the folders with sockets and temporary files empty, and puts back the folders that the program
@@ -104,6 +116,16 @@ func hideFiles(p plan) error {
 		}
 		kept = append(kept, folder{path, tree})
 	}
+	// Where a container hides parts of the old one, there can be no new one. The kernel protects the processes in it, but their
+	// arguments.
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil && !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("hide other processes: %w", err)
+	}
+	if p.Open != wallDevices {
+		if err := hideDevices(); err != nil {
+			return fmt.Errorf("hide the devices: %w", err)
+		}
+	}
 	if p.Open != wallFiles {
 		if err := makeReadOnly(unix.AT_FDCWD, "/", unix.AT_RECURSIVE); err != nil {
 			return fmt.Errorf("make the files read-only: %w", err)
@@ -129,6 +151,41 @@ func hideFiles(p plan) error {
 	}
 	for _, path := range p.Hidden {
 		if err := empty(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hideDevices leaves the devices without which programs do not work: neither terminals nor disks, and no memory of other programs.
+func hideDevices() error {
+	const dev = "/dev"
+	names := []string{"null", "zero", "full", "random", "urandom"}
+	kept := make([]int, len(names))
+	for i, name := range names {
+		tree, err := unix.OpenTree(unix.AT_FDCWD, filepath.Join(dev, name), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		if err != nil {
+			return err
+		}
+		kept[i] = tree
+	}
+	if err := unix.Mount("tmpfs", dev, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0755"); err != nil {
+		return err
+	}
+	for i, name := range names {
+		path := filepath.Join(dev, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return err
+		}
+		if err := unix.MoveMount(kept[i], "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return err
+		}
+		if err := unix.Close(kept[i]); err != nil {
+			return err
+		}
+	}
+	for name, target := range map[string]string{"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {
+		if err := os.Symlink("/proc/self/"+target, filepath.Join(dev, name)); err != nil {
 			return err
 		}
 	}
@@ -197,9 +254,11 @@ func supervise(p plan, made *os.File) (code int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	cmd := exec.Command("/proc/self/exe", append([]string{p.Path}, p.Args...)...)
-	cmd.Args[0] = execName
-	if p.Open == wallPrivileges {
+	switch cmd.Args[0] = execName; p.Open {
+	case wallPrivileges:
 		cmd = exec.Command(p.Path, p.Args...)
+	case wallSockets:
+		cmd.Args[0] = openName
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -233,9 +292,13 @@ func supervise(p plan, made *os.File) (code int, err error) {
 	}
 }
 
-// execMain gives up the privileges that made the box, so that the program cannot undo it, and becomes the program.
-func execMain(args []string) int {
+// execMain gives up the privileges that made the box, so that the program cannot undo it, and the sockets that lead out of it, and becomes
+// the program.
+func execMain(args []string, limit func() error) int {
 	err := dropPrivileges()
+	if err == nil {
+		err = limit()
+	}
 	if err == nil {
 		args[0], err = exec.LookPath(args[0])
 	}

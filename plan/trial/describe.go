@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/kopf-dev/kopf/plan/box"
@@ -20,7 +21,12 @@ const describeTime = time.Minute
 
 // Describe asks the operator of the options for its description. It runs as in [Run], but without a server.
 func Describe(ctx context.Context, o Options) (_ []inspect.Description, err error) {
-	request, answer := filepath.Join(o.Folder, "describe.json"), filepath.Join(o.Folder, "description.json")
+	// The operator can write to this folder, so nothing but its answer is in it later.
+	folder := filepath.Join(o.Folder, "describe")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("describe the operator: %w", err)
+	}
+	request, answer := filepath.Join(folder, "describe.json"), filepath.Join(folder, "description.json")
 	body, err := json.Marshal(inspect.DescribeRequest{Answer: answer})
 	if err != nil {
 		return nil, fmt.Errorf("describe the operator: %w", err)
@@ -31,7 +37,7 @@ func Describe(ctx context.Context, o Options) (_ []inspect.Description, err erro
 	t := &trial{Options: o}
 	var output tail
 	operator, err := t.start(box.Spec{
-		Path: o.Binary, Args: o.Args, Dir: o.Dir, Shared: o.Folder, Visible: append(slices.Clone(o.Visible), filepath.Dir(o.Binary)), Hidden: o.Hidden,
+		Path: o.Binary, Args: o.Args, Dir: o.Dir, Shared: folder, Visible: append(slices.Clone(o.Visible), filepath.Dir(o.Binary)), Hidden: o.Hidden,
 		Env: append(slices.Clone(o.Env), "KUBECONFIG="+os.DevNull, inspect.DescribeVariable+"="+request), Stdout: &output, Stderr: &output,
 	})
 	if err != nil {
@@ -47,7 +53,7 @@ func Describe(ctx context.Context, o Options) (_ []inspect.Description, err erro
 	case <-timer.C: // a program may run without operators
 		operator.Stop(0)
 	}
-	file, err := os.Open(answer)
+	file, err := os.OpenFile(answer, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // it may be a link out of the box, or a pipe
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &ExitError{Err: operator.Err(), Output: output.lines()}
 	}

@@ -3,6 +3,7 @@ package trial
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -139,10 +140,17 @@ func (t *trial) recorded(r proxy.Request) {
 }
 
 func (t *trial) run(ctx context.Context, socket string) (*Result, error) {
-	address, kubeconfig := "unix:"+filepath.Join(t.Folder, "inspector.sock"), filepath.Join(t.Folder, "kubeconfig")
-	client, err := inspect.Dial(address)
-	if err != nil {
-		return nil, err
+	inspector, kubeconfig, shared := filepath.Join(t.Folder, "inspector.sock"), filepath.Join(t.Folder, "kubeconfig"), filepath.Join(t.Folder, "shared")
+	if err := os.Mkdir(shared, 0o700); err != nil {
+		return nil, fmt.Errorf("make a folder for the operator: %w", err)
+	}
+	token := rand.Text()
+	client := inspect.NewClient(func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", inspector)
+	}, token)
+	address := "unix:" + inspector
+	if t.Boxed {
+		address = "tcp:" + box.Inspector
 	}
 	server, unforward, err := t.address(socket)
 	if err != nil {
@@ -157,9 +165,10 @@ func (t *trial) run(ctx context.Context, socket string) (*Result, error) {
 	t.mu.Unlock()
 	var output tail
 	operator, err := t.start(box.Spec{
-		Path: t.Binary, Dir: t.Dir, Socket: socket, Shared: t.Folder, Visible: append(slices.Clone(t.Visible), filepath.Dir(t.Binary)), Hidden: t.Hidden,
+		Path: t.Binary, Dir: t.Dir, Socket: socket, Inspector: inspector, Shared: shared,
+		Visible: append(slices.Clone(t.Visible), filepath.Dir(t.Binary), t.Folder), Hidden: t.Hidden,
 		Args:   append([]string{"--kubeconfig=" + kubeconfig, "--inspect=" + address, "--standalone", "--quiet"}, t.Args...),
-		Env:    append(slices.Clone(t.Env), "KUBECONFIG="+kubeconfig, inspect.PlanVariable+"="+strconv.Itoa(t.Calls)),
+		Env:    append(slices.Clone(t.Env), "KUBECONFIG="+kubeconfig, inspect.PlanVariable+"="+strconv.Itoa(t.Calls), inspect.TokenVariable+"="+token),
 		Stdout: &output, Stderr: &output,
 	})
 	if err != nil {
@@ -199,7 +208,7 @@ func (t *trial) address(socket string) (server string, end func(), err error) {
 		return "", nil, fmt.Errorf("listen for the operator: %w", err)
 	}
 	var forwarding sync.WaitGroup
-	forwarding.Go(func() { _ = box.Forward(l, socket) }) // the operator's requests fail, which the plan shows
+	forwarding.Go(func() { _ = box.Forward(l, "unix", socket) }) // the operator's requests fail, which the plan shows
 	return "http://" + l.Addr().String(), func() {
 		_ = l.Close() // only a second call fails
 		forwarding.Wait()
