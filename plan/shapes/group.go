@@ -50,7 +50,7 @@ func Group(t Trial) ([]Shape, []Request) {
 type grouper struct {
 	own     ownFields
 	started time.Time // start of the operator
-	shapes  map[string]*Shape
+	shapes  map[string]*Shape // by their JSON without an id
 }
 
 // attribute divides the requests among the handled objects. The rest belongs to none.
@@ -266,9 +266,11 @@ func verdict(o *inspect.Object, s Shape) Verdict {
 	refused := slices.ContainsFunc(s.Writes, func(w Write) bool { return len(w.Refused) > 0 })
 	passFailed := s.Pass != nil && (s.Pass.Outcome == string(inspect.PassFailed) || s.Pass.Refused > 0)
 	switch {
-	case has(OutcomeStops):
+	case has(OutcomeFails), refused:
+		return VerdictFails
+	case has(OutcomeStops): // the reason why a pass fails, too
 		return VerdictStops
-	case has(OutcomeFails), refused, passFailed, o.Failing != nil:
+	case passFailed, o.Failing != nil:
 		return VerdictFails
 	case has(OutcomeWaits, OutcomeRuns), s.Pass != nil && s.Pass.Outcome == string(inspect.PassRetrying):
 		return VerdictWaits
@@ -303,11 +305,11 @@ func (g *grouper) add(s Shape, name string) {
 		text = []byte(fmt.Sprint(s)) // a Shape has only texts and numbers
 	}
 	sum := sha256.Sum256(text)
-	s.ID = hex.EncodeToString(sum[:4])
-	known := g.shapes[s.ID]
+	known := g.shapes[string(text)] // the id is too short to be the only one
 	if known == nil {
+		s.ID = hex.EncodeToString(sum[:4])
 		known = &s
-		g.shapes[s.ID] = known
+		g.shapes[string(text)] = known
 	}
 	known.Count++
 	known.Objects = append(known.Objects, name)

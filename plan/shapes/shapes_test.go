@@ -213,3 +213,33 @@ func TestNormaliser_ReplacesWholeWordsAlone(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestGroup_DeletedCollectionIsAChange(t *testing.T) {
+	deleted := proxy.Request{Verb: "deletecollection", Resource: volumes, Namespace: "app", Handler: "create", UID: uid(1), Attempt: 1, Code: 200}
+	all := group([]*inspect.Object{claim(1, done(inspect.HandlerState{}))}, deleted)
+	if len(all) != 1 || all[0].Verdict != VerdictChanges || !strings.Contains(all[0].text(), "deletecollection persistentvolumeclaims {namespace}/* by create") {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestGroup_ChangeOfANewObjectIsShown(t *testing.T) {
+	created := volume(t, 1, "2Gi")
+	patched := created
+	patched.Verb, patched.Code, patched.Before, patched.Body = "patch", 200, created.After, []byte(`{"spec":{"storage":null,"class":"fast"}}`)
+	patched.After = tree(t, `{"metadata":{"name":"claim-1-data","uid":"u-1"},"spec":{"class":"fast","mode":"default"}}`)
+	all := group([]*inspect.Object{claim(1, done(inspect.HandlerState{}))}, created, patched)
+	text := all[0].text()
+	if !strings.Contains(text, `+ spec.class: "fast"`) || strings.Contains(text, "spec.storage") || strings.Contains(text, "mode") {
+		t.Errorf("the change after the creation is missing:\n%s", text)
+	}
+}
+
+func TestGroup_FailureBesideAStepIsAFailure(t *testing.T) {
+	o := claim(1, done(inspect.HandlerState{State: inspect.PhaseFailed, Error: &inspect.HandlerError{Message: `step "make": ` + inspect.PlanStep}}))
+	failed := done(inspect.HandlerState{State: inspect.PhaseFailed, Error: &inspect.HandlerError{Message: "no size"}})
+	failed.ID = "check"
+	o.Handlers = append(o.Handlers, failed)
+	if all := group([]*inspect.Object{o}); all[0].Verdict != VerdictFails {
+		t.Errorf("the verdict is %s:\n%s", all[0].Verdict, all[0].text())
+	}
+}

@@ -23,7 +23,7 @@ type effect struct {
 	target
 	requests      []proxy.Request
 	before, after map[string]any
-	sent          map[string]any // body of the creation
+	sent, created map[string]any // body of the creation, and the object after it
 	handlers      []string       // ids of the handlers that sent requests
 }
 
@@ -47,7 +47,7 @@ func effects(requests []proxy.Request) []*effect {
 			continue
 		}
 		if e.after = r.After; r.Before == nil && r.After != nil {
-			e.sent = nil
+			e.sent, e.created = nil, r.After
 			if err := yaml.Unmarshal(r.Body, &e.sent); err != nil {
 				e.sent = r.After // an encoding that the proxy does not keep
 			}
@@ -86,18 +86,22 @@ func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 			}
 			w.Refused = append(w.Refused, verb+": "+n.text(reason(r)))
 		}
-		if !slices.Contains(w.Verbs, verb) && (r.Code >= 400 || !equal(own.strip(r.Before), own.strip(r.After))) {
+		// Of a collection, neither state is known.
+		if !slices.Contains(w.Verbs, verb) && (r.Code >= 400 || verb == "deletecollection" || !equal(own.strip(r.Before), own.strip(r.After))) {
 			w.Verbs = append(w.Verbs, verb)
 		}
 	}
+	if e.name == "" {
+		w.Name += "*"
+	}
 	slices.Sort(w.Refused)
 	w.Refused = slices.Compact(w.Refused)
-	after := own.strip(e.after)
-	if e.before == nil && e.after != nil && e.sent != nil {
-		after = own.strip(e.sent) // without the defaults of the API server
-	}
 	if e.after != nil {
-		w.Changes = changes(own.strip(e.before), after, n)
+		after := flat(own.strip(e.after))
+		if e.before == nil && e.sent != nil { // without the defaults of the API server, but with later changes
+			after = rebase(flat(own.strip(e.sent)), flat(own.strip(e.created)), after)
+		}
+		w.Changes = changes(flat(own.strip(e.before)), after, n)
 	}
 	return w, len(w.Verbs) > 0
 }
@@ -110,9 +114,23 @@ func reason(r proxy.Request) string {
 	return strconv.Itoa(r.Code)
 }
 
-// changes returns the differences of two trees. Either may be nil.
-func changes(before, after map[string]any, n *normaliser) []Change {
-	old, now := flat(before), flat(after)
+// rebase returns the fields with the changes between two other states.
+func rebase(fields, before, after map[string]string) map[string]string {
+	for path, value := range after {
+		if old, ok := before[path]; !ok || old != value {
+			fields[path] = value
+		}
+	}
+	for path := range before {
+		if _, ok := after[path]; !ok {
+			delete(fields, path)
+		}
+	}
+	return fields
+}
+
+// changes returns the differences of the fields of two objects.
+func changes(old, now map[string]string, n *normaliser) []Change {
 	paths := maps.Clone(old)
 	maps.Copy(paths, now)
 	var all []Change
