@@ -178,9 +178,10 @@ func runPlan(cmd *cobra.Command, f *planFlags, patterns []string) (err error) {
 	}
 	switch f.output {
 	case "json":
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(plan)
+		var text []byte
+		if text, err = planJSON(plan); err == nil {
+			_, err = cmd.OutOrStdout().Write(text)
+		}
 	case "markdown":
 		err = plan.WriteMarkdown(cmd.OutOrStdout(), f.maxOutput)
 	default:
@@ -212,13 +213,19 @@ func planCode(p *shapes.Plan) int {
 	return code
 }
 
+// planJSON returns the whole plan in JSON, without characters that act on a terminal.
+func planJSON(p *shapes.Plan) ([]byte, error) {
+	text, err := json.MarshalIndent(p, "", "  ")
+	return append(printable.JSON(text), '\n'), err
+}
+
 // writePlan writes the report.
 func writePlan(path string, p *shapes.Plan) error {
-	text, err := json.MarshalIndent(p, "", "  ")
+	text, err := planJSON(p)
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if err := os.WriteFile(path, append(printable.JSON(text), '\n'), 0o600); err != nil {
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

@@ -73,3 +73,10 @@ func TestWritePlan_WritesJSON(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
+
+func TestPlanJSON_HasNoControlCharacters(t *testing.T) {
+	text, err := planJSON(&shapes.Plan{NotTried: []string{"\x1b[2J\u009b2J\u202e"}})
+	if err != nil || strings.ContainsAny(string(text), "\x1b\u009b\u202e") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
