@@ -49,7 +49,7 @@ func Group(t Trial) ([]Shape, []Request) {
 
 type grouper struct {
 	own     ownFields
-	started time.Time // start of the operator
+	started time.Time         // start of the operator
 	shapes  map[string]*Shape // by their JSON without an id
 }
 

@@ -228,6 +228,7 @@ func (t *trial) await(ctx context.Context, w *watcher, operator *box.Process) (s
 	defer late.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	var refused time.Time // since when the operator may not list its objects
 	for {
 		select {
 		case <-ctx.Done():
@@ -241,6 +242,14 @@ func (t *trial) await(ctx context.Context, w *watcher, operator *box.Process) (s
 		case <-late.C:
 			return fmt.Sprintf("--timeout=%s was over: %s", t.Timeout, w.pending()), w.settle()
 		case <-look.C:
+			switch reason := w.refused(); {
+			case reason == "":
+				refused = time.Time{}
+			case refused.IsZero():
+				refused = time.Now()
+			case time.Since(refused) > quiet:
+				return reason, w.settle()
+			}
 			requests, last := t.server.Busy()
 			if w.settled(requests, last) {
 				return "", w.settle()

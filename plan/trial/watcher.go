@@ -128,6 +128,21 @@ func (w *watcher) settled(requests int, last time.Time) bool {
 	return busy == 0 || !running && time.Since(last) > quiet
 }
 
+// refused returns why the operator cannot list its objects; empty if it can, or may still do so. It would ask for ever.
+func (w *watcher) refused() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.snapshot == nil || isListed(w.snapshot) {
+		return ""
+	}
+	for _, a := range w.snapshot.Operator.Alarms {
+		if a.Kind == inspect.AlarmForbidden {
+			return "the operator cannot list its objects: " + a.Message
+		}
+	}
+	return ""
+}
+
 // pending describes the unfinished work.
 func (w *watcher) pending() string {
 	w.mu.Lock()

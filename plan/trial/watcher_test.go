@@ -84,3 +84,21 @@ func TestTail_KeepsTheLastLines(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestWatcher_OperatorThatMayNotListIsRefused(t *testing.T) {
+	w := newWatcher()
+	s := &inspect.Snapshot{Served: []inspect.Resource{{Key: "kexes.v1.example.com"}}}
+	s.Operator.State = inspect.OperatorRunning
+	w.see(s)
+	if got := w.refused(); got != "" {
+		t.Errorf("an operator that lists is refused: %s", got)
+	}
+	s.Operator.Alarms = []inspect.Alarm{{Kind: inspect.AlarmForbidden, Message: "not in the copy"}}
+	if got := w.refused(); !strings.Contains(got, "not in the copy") {
+		t.Errorf("the reason is %q", got)
+	}
+	s.Served[0].Listed = true
+	if got := w.refused(); got != "" {
+		t.Errorf("an operator that has listed all objects is refused: %s", got)
+	}
+}
