@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kopf-dev/kopf/plan/copy"
 	"github.com/kopf-dev/kopf/plan/shapes"
 	"github.com/kopf-dev/kopf/plan/trial"
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -20,6 +22,9 @@ func (p *planner) answer(result *trial.Result) *shapes.Plan {
 		Copy:       shapes.Copy{Context: s.Context, Server: s.Version, From: s.From, To: s.To, Redacted: s.Redacted},
 		NotTried:   notTried(result),
 		CannotTell: []string{"other controllers", "quotas", "webhooks of others", "timing", "objects changed since " + s.To.Format(time.TimeOnly)},
+	}
+	if reason := undefined(s, result.Snapshot.Unserved); plan.Ended == "" && reason != "" {
+		plan.Ended = reason
 	}
 	if n := p.leftOut.Load(); n > 0 {
 		why := "in deletion already, or owned by handled objects"
@@ -39,6 +44,23 @@ func (p *planner) answer(result *trial.Result) *shapes.Plan {
 	}
 	plan.Shapes, plan.Requests = shapes.Group(shapes.Trial{Requests: result.Requests, Objects: result.Objects, Operator: result.Snapshot.Operator})
 	return plan
+}
+
+// undefined returns why handlers see no objects although the cluster may have some: the copy has no definitions of their resources.
+func undefined(s copy.Summary, unserved []inspect.Unserved) string {
+	isRefused := slices.ContainsFunc(s.Refused, func(r copy.Refusal) bool {
+		return r.Scope.Resource.GroupResource() == copy.Definitions.GroupResource() && r.Code != http.StatusNotFound
+	})
+	var selectors []string
+	for _, u := range unserved {
+		if isRefused && u.Reason == inspect.UnservedUnresolved {
+			selectors = append(selectors, u.Selector)
+		}
+	}
+	if len(selectors) == 0 {
+		return ""
+	}
+	return "you may not list the definitions of resources, so the copy has no " + strings.Join(selectors, ", ") + ": get the permission, or name the definitions with --apply"
 }
 
 // minor returns the minor version of a version such as v1.37.1.

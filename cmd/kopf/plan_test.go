@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/plan/box"
+	"github.com/kopf-dev/kopf/plan/copy"
 	"github.com/kopf-dev/kopf/plan/shapes"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 func TestPlan_UnusableCommandLinesAreRefused(t *testing.T) {
@@ -78,5 +80,16 @@ func TestPlanJSON_HasNoControlCharacters(t *testing.T) {
 	text, err := planJSON(&shapes.Plan{NotTried: []string{"\x1b[2J\u009b2J\u202e"}})
 	if err != nil || strings.ContainsAny(string(text), "\x1b\u009b\u202e") {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestUndefined_NeedsARefusalAndAHandler(t *testing.T) {
+	refused := copy.Summary{Refused: []copy.Refusal{{Scope: copy.Scope{Resource: copy.Definitions}, Code: 403}}}
+	unserved := []inspect.Unserved{{Selector: "kexes", Reason: inspect.UnservedUnresolved}}
+	if got := undefined(refused, unserved); !strings.Contains(got, "has no kexes") {
+		t.Error(got)
+	}
+	if got := undefined(copy.Summary{}, unserved) + undefined(refused, nil); got != "" {
+		t.Error(got)
 	}
 }
