@@ -59,7 +59,7 @@ func (p *Proxy) write(w http.ResponseWriter, r *http.Request, i info, from sende
 	r.Header.Set("Accept", withoutBinary(r.Header.Get("Accept")))
 	if i.name != "" {
 		defer p.locks.lock(i.key())()
-		if rec.Before, err = p.loader.control.object(r.Context(), i.resource, i.namespace, i.name); err != nil {
+		if rec.Before, err = p.loader.control.object(p.life, i.resource, i.namespace, i.name); err != nil {
 			p.fail(w, fmt.Errorf("read the object before a request: %w", err))
 			return
 		}
@@ -73,7 +73,7 @@ func (p *Proxy) write(w http.ResponseWriter, r *http.Request, i info, from sende
 			rec.Status = &metav1.Status{Status: metav1.StatusFailure, Code: int32(rec.Code), Message: kept.body.String()}
 		}
 		rec.After = rec.Before
-	} else if err := p.after(r, i, kept.body.Bytes(), &rec); err != nil {
+	} else if err := p.after(i, kept.body.Bytes(), &rec); err != nil {
 		p.failed(fmt.Errorf("read the object after a request: %w", err))
 		return
 	}
@@ -85,7 +85,7 @@ func (p *Proxy) write(w http.ResponseWriter, r *http.Request, i info, from sende
 }
 
 // after sets the object after a request that has succeeded, and the name of a new object.
-func (p *Proxy) after(r *http.Request, i info, body []byte, rec *Request) error {
+func (p *Proxy) after(i info, body []byte, rec *Request) error {
 	if i.verb == "deletecollection" {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (p *Proxy) after(r *http.Request, i info, body []byte, rec *Request) error 
 	if rec.Name == "" {
 		return errors.New("the answer has no name")
 	}
-	rec.After, err = p.loader.control.object(r.Context(), i.resource, i.namespace, rec.Name)
+	rec.After, err = p.loader.control.object(p.life, i.resource, i.namespace, rec.Name)
 	return err
 }
 
