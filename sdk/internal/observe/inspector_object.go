@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -78,7 +79,14 @@ func (i *Inspector) forget(identity *Identity) {
 	defer o.mu.Unlock()
 	o.dropped = true
 	o.stopWatchingDeletion()
-	i.drop(o.shown.Ref)
+	if planning.On() {
+		// The plan has the handlers of deleted objects, too, however quickly these are gone.
+		last := o.shown.Object
+		last.State = inspect.StateSettled
+		i.put(last)
+	} else {
+		i.drop(o.shown.Ref)
+	}
 	i.dropAlarms(o.shown.Ref)
 }
 

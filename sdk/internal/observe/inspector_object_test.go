@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/index"
 	"github.com/kopf-dev/kopf/sdk/internal/inspector"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -67,6 +68,19 @@ func podSubject(name, version string) *Subject {
 
 func podObject(name, version string) *object.Object {
 	return object.Stub("v1", "Pod", "ns", name, name+"-uid", version)
+}
+
+func TestInspectedObject_ForgottenRemainsInAPlan(t *testing.T) {
+	planning.Calls = 1
+	defer func() { planning.Calls = 0 }()
+	timer := &handlers.Handler{ID: "t", Family: handlers.Timer}
+	in := newInspected(timer)
+	subject := podSubject("a", "1")
+	Emit(&in.sink, AttemptStarted{Subject: subject, Handler: timer})
+	Emit(&in.sink, ObjectForgotten{subject.Identity})
+	if o := in.only(t); o == nil || len(o.Handlers) != 1 || o.State != inspect.StateSettled {
+		t.Errorf("%+v", o)
+	}
 }
 
 func TestInspectedObject_ForgottenIsNotShownAgain(t *testing.T) {
