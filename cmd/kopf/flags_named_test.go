@@ -18,6 +18,10 @@ import (
 // operators. Packages that start other programs, with flags of these, are left out.
 func TestFlags_MessagesNameExistingOnes(t *testing.T) {
 	known := map[string]bool{"wait": true, "goto": true} // flags of editors
+	// Flags of git.
+	for _, name := range []string{"show-toplevel", "show-prefix", "verify", "end-of-options", "no-sparse-checkout", "prefix"} {
+		known[name] = true
+	}
 	var add func(*cobra.Command)
 	add = func(cmd *cobra.Command) {
 		cmd.InitDefaultHelpFlag()

@@ -32,6 +32,7 @@ type planFlags struct {
 
 	as        string
 	manifests []string
+	against   string
 
 	attempts, maxWrites, limit int
 	timeout                    time.Duration
@@ -66,10 +67,14 @@ until nothing is left to do. The answer groups the objects by the behaviour of t
 the handlers that it would call, the requests that it would send, and the failures. Values of
 Secrets are replaced before they are stored.
 
+With --against, another build runs on identical copies, twice, and only differences are shown.
+Fields that differ between its two runs, such as random names, are counted as noise.
+
 Without --context and --kubeconfig, the cluster is the one of the current context.
 
 ` + exitCodes + `
-  With --exit-code, 3 means that objects would change, and 4 that a handler would fail.`,
+  With --exit-code, 3 means that objects would change, and 4 that a handler would fail; with
+  --against, 3 means that the behaviour differs, and 4 that something newly fails.`,
 		Example: `  # The changes when this version starts
   kopf plan ./handlers --context=prod
 
@@ -78,6 +83,9 @@ Without --context and --kubeconfig, the cluster is the one of the current contex
 
   # With a new definition, and one that you changed
   kopf plan ./handlers --context=prod --apply crd.yaml
+
+  # The differences from a release, for objects like yours if they were new
+  kopf plan ./handlers --context=prod --as=create --against=v1.4
 
   # Keep a copy, and use it in CI without a cluster
   kopf plan ./handlers --context=prod --save=prod.kopfcopy
@@ -105,6 +113,7 @@ func (f *planFlags) add(cmd *cobra.Command) {
 	set.StringVarP(&f.selector, "selector", "l", "", "handle only objects with these labels, such as 'tier=gold'")
 	set.StringVar(&f.as, "as", "now", "the question: now (when the operator starts), create (if the objects were new), delete (if they were deleted)")
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply to the copy first (repeatable)")
+	set.StringVar(&f.against, "against", "", "show only differences from another build: a git ref such as v1.4, or a program that kopf build has made")
 	set.IntVar(&f.attempts, "attempts", 2, "the number of calls of a handler that asks for a retry")
 	set.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end the run after this time")
 	set.IntVar(&f.maxWrites, "max-writes", 50000, "end the run after this number of requests that write")
@@ -116,14 +125,14 @@ func (f *planFlags) add(cmd *cobra.Command) {
 	set.StringVarP(&f.output, "output", "o", "text", "the format: text, json or markdown")
 	set.IntVar(&f.maxOutput, "max-output", 60000, "the largest number of bytes of text and markdown")
 	set.StringVar(&f.report, "report", "", "write the whole plan to this file, in JSON")
-	set.BoolVar(&f.exitCode, "exit-code", false, "exit with 3 if objects would change, and with 4 if a handler would fail")
+	set.BoolVar(&f.exitCode, "exit-code", false, "exit with 3 if objects would change, and with 4 if a handler would fail; with --against, only for differences")
 	completeWith(cmd, "as", "now", "create", "delete")
 	completeWith(cmd, "box", boxAuto, boxNone)
 	completeWith(cmd, "output", "text", "json", "markdown")
 	registerCompletion(cmd, "context", func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return (&operatorFlags{kubeconfig: f.kubeconfig}).completeContexts(cmd, args, word)
 	})
-	for name, ends := range map[string][]string{"kubeconfig": nil, "apply": {"yaml", "yml", "json"}, "save": nil, "from": nil, "report": {"json"}} {
+	for name, ends := range map[string][]string{"kubeconfig": nil, "apply": {"yaml", "yml", "json"}, "against": nil, "save": nil, "from": nil, "report": {"json"}} {
 		if err := cmd.MarkFlagFilename(name, ends...); err != nil {
 			panic(err) // the flag is not defined: a bug in this function
 		}
@@ -199,8 +208,16 @@ func runPlan(cmd *cobra.Command, f *planFlags, patterns []string) (err error) {
 // planCode returns the exit code for a plan, with --exit-code.
 func planCode(p *shapes.Plan) int {
 	code := 0
-	if p.Ended != "" {
+	if p.Ended != "" || p.Against != nil && p.Against.Ended != "" {
 		code = exitFailures
+	}
+	if p.Against != nil {
+		for _, d := range p.Against.Differences {
+			if code = max(code, exitChanges); d.Verdict == shapes.NewlyFails {
+				return exitFailures
+			}
+		}
+		return code
 	}
 	for _, s := range p.Shapes {
 		switch s.Verdict {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,9 +95,16 @@ func (s *planSource) manifest(text string) string {
 // kopf runs a command for the cluster, and returns the exit code and the output.
 func (s *planSource) kopf(args ...string) (exit int, stdout, stderr string) {
 	s.t.Helper()
-	cmd, out, errs := command(s.t, "testdata", append(args, "--kubeconfig="+s.cluster.KubeconfigPath)...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "KOPF_CONTROLPLANE="+s.program)
+	cmd, out, errs := s.command("testdata", args...)
 	return code(s.t, cmd.Run()), out.String(), errs.String()
+}
+
+// command returns a command for the cluster in a folder, and its output.
+func (s *planSource) command(dir string, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	s.t.Helper()
+	cmd, stdout, stderr = command(s.t, dir, append(args, "--kubeconfig="+s.cluster.KubeconfigPath)...)
+	cmd.Env = append(os.Environ(), asCommand+"=1", "KOPF_CONTROLPLANE="+s.program)
+	return cmd, stdout, stderr
 }
 
 // plan returns the plan of a package.

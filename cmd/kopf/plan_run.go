@@ -36,9 +36,10 @@ type planner struct {
 	line     *progressLine
 	say      func(format string, args ...any)
 
-	folder  *workdir.Dir
+	folders []*workdir.Dir
 	builder *runner.Builder
-	binary  string
+	build   planBuild
+	against *planBuild // nil without a comparison
 	cluster *devcluster.Cluster
 	reader  *source.Reader
 	copied  *copy.Copy
@@ -54,11 +55,12 @@ func (p *planner) plan(ctx context.Context) (*shapes.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the current folder: %w", err)
 	}
-	if p.folder, err = newPlanFolder(); err != nil {
+	folder, err := p.newFolder()
+	if err != nil {
 		return nil, err
 	}
 	if p.flags.box == boxAuto {
-		if err := box.Check(p.folder.Path); err != nil {
+		if err := box.Check(folder); err != nil {
 			return nil, withoutBox(err)
 		}
 	}
@@ -68,7 +70,7 @@ func (p *planner) plan(ctx context.Context) (*shapes.Plan, error) {
 	if err := p.prepare(ctx, dir); err != nil {
 		return nil, err
 	}
-	options, err := p.options(ctx, dir)
+	options, err := p.options(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +78,28 @@ func (p *planner) plan(ctx context.Context) (*shapes.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan := p.answer(result)
+	if p.against != nil {
+		if plan.Against, err = p.compare(ctx, options, result); err != nil {
+			return nil, err
+		}
+	}
 	if p.flags.save != "" {
 		if err := p.saveCopy(); err != nil {
 			return nil, err
 		}
 	}
-	return p.answer(result), nil
+	return plan, nil
+}
+
+// newFolder makes a folder that is removed at the end.
+func (p *planner) newFolder() (string, error) {
+	folder, err := newPlanFolder()
+	if err != nil {
+		return "", err
+	}
+	p.folders = append(p.folders, folder)
+	return folder.Path, nil
 }
 
 // newPlanFolder makes a folder with a path that is short enough for sockets.
@@ -113,7 +131,7 @@ func (p *planner) prepare(ctx context.Context, dir string) error {
 	defer cancel(nil)
 	var all sync.WaitGroup
 	for _, part := range []func(context.Context) error{
-		func(ctx context.Context) error { return p.build(ctx, dir) }, p.open, p.openSource,
+		func(ctx context.Context) error { return p.builds(ctx, dir) }, p.open, p.openSource,
 	} {
 		all.Go(func() {
 			if err := part(ctx); err != nil {
@@ -125,13 +143,37 @@ func (p *planner) prepare(ctx context.Context, dir string) error {
 	return context.Cause(ctx)
 }
 
-func (p *planner) build(ctx context.Context, dir string) error {
-	program, err := runner.Load(ctx, dir, p.patterns)
-	if err != nil {
+// planBuild is a program that runs on a copy.
+type planBuild struct {
+	name, commit string // empty for this build
+	binary       string
+	dir          string // its current folder
+}
+
+// visible returns the folders that the program can read in a box, besides its own.
+func (b planBuild) visible() []string {
+	if b.dir == "/" {
+		return nil
+	}
+	return []string{b.dir}
+}
+
+// builds builds the operator, and the other one of a comparison.
+func (p *planner) builds(ctx context.Context, dir string) (err error) {
+	p.build.dir = dir
+	if p.build.binary, err = p.compile(ctx, dir, p.patterns); err != nil || p.flags.against == "" {
 		return err
 	}
-	p.binary, err = p.builder.Build(ctx, program)
+	p.against, err = p.other(ctx, dir)
 	return err
+}
+
+func (p *planner) compile(ctx context.Context, dir string, patterns []string) (string, error) {
+	program, err := runner.Load(ctx, dir, patterns)
+	if err != nil {
+		return "", err
+	}
+	return p.builder.Build(ctx, program)
 }
 
 func (p *planner) open(ctx context.Context) (err error) {
@@ -188,7 +230,7 @@ func (p *planner) openSource(ctx context.Context) error {
 }
 
 // options returns the options of the trial.
-func (p *planner) options(ctx context.Context, dir string) (trial.Options, error) {
+func (p *planner) options(ctx context.Context, folder string) (trial.Options, error) {
 	control, err := p.cluster.RESTConfig()
 	if err != nil {
 		return trial.Options{}, err
@@ -199,11 +241,8 @@ func (p *planner) options(ctx context.Context, dir string) (trial.Options, error
 	}
 	o := trial.Options{
 		Proxy:  proxy.Options{Copy: p.copied, Control: control, Load: p.cluster.Load},
-		Binary: p.binary, Dir: dir, Args: p.scope(), Boxed: p.flags.box == boxAuto, Env: env, Hidden: p.hidden(), Folder: p.folder.Path,
+		Binary: p.build.binary, Dir: p.build.dir, Visible: p.build.visible(), Args: p.scope(), Boxed: p.flags.box == boxAuto, Env: env, Hidden: p.hidden(), Folder: folder,
 		Calls: p.flags.attempts, MaxWrites: p.flags.maxWrites, Timeout: p.flags.timeout,
-	}
-	if dir != "/" {
-		o.Visible = []string{dir}
 	}
 	if len(p.flags.manifests) > 0 {
 		o.Prepare = p.apply
@@ -289,8 +328,8 @@ func (p *planner) close(ctx context.Context) error {
 	if p.builder != nil {
 		errs = append(errs, p.builder.Close())
 	}
-	if p.folder != nil {
-		errs = append(errs, p.folder.Remove())
+	for _, folder := range p.folders {
+		errs = append(errs, folder.Remove())
 	}
 	return errors.Join(errs...)
 }
@@ -300,6 +339,17 @@ func (p *planner) changer(ctx context.Context, o trial.Options) (question.Change
 	described, err := trial.Describe(ctx, o)
 	if err != nil {
 		return nil, err
+	}
+	if p.against != nil { // both get the same copy, without the records of either
+		other := p.against.in(o)
+		if other.Folder, err = p.newFolder(); err != nil {
+			return nil, err
+		}
+		others, err := trial.Describe(ctx, other)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.against.name, err)
+		}
+		described = append(described, others...)
 	}
 	change := question.Delete(described, time.Now())
 	if p.flags.as == "create" {

@@ -59,6 +59,10 @@ func TestPlan_ExitCodes(t *testing.T) {
 		{shapes.Plan{Shapes: []shapes.Shape{{Verdict: shapes.VerdictStops}}}, exitChanges},
 		{shapes.Plan{Shapes: []shapes.Shape{{Verdict: shapes.VerdictFails}, {Verdict: shapes.VerdictChanges}}}, exitFailures},
 		{shapes.Plan{Ended: "--timeout=1s was over"}, exitFailures},
+		{shapes.Plan{Against: &shapes.Against{}, Shapes: []shapes.Shape{{Verdict: shapes.VerdictFails}}}, 0},
+		{shapes.Plan{Against: &shapes.Against{Differences: []shapes.Difference{{Verdict: shapes.NoLongerFails}}}}, exitChanges},
+		{shapes.Plan{Against: &shapes.Against{Differences: []shapes.Difference{{Verdict: shapes.Differs}, {Verdict: shapes.NewlyFails}}}}, exitFailures},
+		{shapes.Plan{Against: &shapes.Against{Ended: "--timeout=1s was over"}}, exitFailures},
 	} {
 		if got := planCode(&test.plan); got != test.want {
 			t.Errorf("%+v: got %d, want %d", test.plan, got, test.want)

@@ -51,6 +51,9 @@ type grouper struct {
 	own     ownFields
 	started time.Time         // start of the operator
 	shapes  map[string]*Shape // by their JSON without an id
+
+	trees map[string]map[string]any // objects by uid before the first request; nil if they are in the requests
+	exact bool                      // keeps replaced values of Secrets apart
 }
 
 // attribute divides the requests among the handled objects. The rest belongs to none.
@@ -119,14 +122,15 @@ func uidOf(r proxy.Request) string {
 
 // shape returns the shape of an object, without its name.
 func (g *grouper) shape(o *inspect.Object, requests []proxy.Request) Shape {
-	var tree map[string]any
+	tree := g.trees[o.UID]
 	for _, r := range requests {
-		if uidOf(r) == o.UID {
+		if tree == nil && uidOf(r) == o.UID {
 			tree = r.Before
 			break
 		}
 	}
 	n := newNormaliser(o.Namespace, o.Name, o.UID, tree)
+	n.exact = g.exact
 	s := Shape{Resource: o.Resource, Short: o.Short, Handlers: g.handlers(o, n), Pass: pass(o, n)}
 	for _, e := range effects(requests) {
 		if slices.ContainsFunc(e.requests, isBookkeeping) && len(e.handlers) == 0 {

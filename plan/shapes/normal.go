@@ -16,6 +16,7 @@ type normaliser struct {
 	name, namespace, uid string
 	values               map[string]string // JSON of a value of the object's spec: its path
 	words                []string          // texts of the values, the longest first
+	exact                bool              // keeps replaced values of Secrets apart
 }
 
 // newNormaliser returns the normaliser of a handled object. The tree may be nil.
@@ -61,6 +62,14 @@ func (n *normaliser) text(s string) string {
 		s = replaceWord(s, known.value, known.placeholder)
 	}
 	s = uidPattern.ReplaceAllString(s, "{uid}")
+	if n.exact {
+		return s
+	}
+	return hideSecrets(s)
+}
+
+// hideSecrets replaces the marks of the values of Secrets.
+func hideSecrets(s string) string {
 	return hiddenPattern.ReplaceAllString(s, "{secret}")
 }
 

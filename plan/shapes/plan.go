@@ -19,6 +19,7 @@ type Plan struct {
 
 	Shapes     []Shape   `json:"shapes"` // failures first
 	Requests   []Request `json:"requests"`
+	Against    *Against  `json:"against,omitempty"` // nil without a comparison
 	NotTried   []string  `json:"notTried"`
 	CannotTell []string  `json:"cannotTell"`
 }

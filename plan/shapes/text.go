@@ -20,27 +20,24 @@ const (
 
 // WriteText writes a plan for people, of at most max bytes. If a plan is longer, the text ends with the number of omitted shapes.
 func (p *Plan) WriteText(w io.Writer, max int) error {
-	var parts []string
-	for _, s := range p.Shapes {
-		parts = append(parts, s.text())
+	parts := p.parts()
+	for i := range parts {
+		parts[i].text = parts[i].body
 	}
-	_, err := io.WriteString(w, p.bounded(p.header()+"\n", parts, p.footer(), max))
+	_, err := io.WriteString(w, bounded(p.header()+"\n", parts, p.footer(), max))
 	return err
 }
 
 // WriteMarkdown writes a plan for a comment of a pull request, of at most max bytes, like [Plan.WriteText].
 func (p *Plan) WriteMarkdown(w io.Writer, max int) error {
-	var parts []string
-	for _, s := range p.Shapes {
-		body := fence(s.text())
-		if s.Verdict == VerdictUnchanged || s.Verdict == VerdictRecords || s.Verdict == VerdictPaused {
-			parts = append(parts, body)
-			continue
+	parts := p.parts()
+	for i, s := range parts {
+		if parts[i].text = fence(s.body); !s.quiet {
+			parts[i].text = "<details><summary>" + escape(strings.TrimSpace(s.title)) + "</summary>\n\n" + parts[i].text + "\n</details>\n\n"
 		}
-		parts = append(parts, "<details><summary>"+escape(strings.TrimSpace(s.title()))+"</summary>\n\n"+body+"\n</details>\n\n")
 	}
 	head := "**" + escape(p.sentence()) + "**\n\n" + fence(p.header()+"\n") + "\n"
-	_, err := io.WriteString(w, p.bounded(head, parts, fence(p.footer()), max))
+	_, err := io.WriteString(w, bounded(head, parts, fence(p.footer()), max))
 	return err
 }
 
@@ -57,29 +54,61 @@ func escape(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "*", "\\*", "_", "\\_", "`", "\\`").Replace(text)
 }
 
+// part is the text about a shape, or about a difference.
+type part struct {
+	title, body string
+	quiet       bool // nothing changes
+	objects     int
+	text        string // body in the format of the output
+}
+
+// parts returns the shapes or, in a comparison, only the differences.
+func (p *Plan) parts() []part {
+	var all []part
+	if p.Against != nil {
+		for _, d := range p.Against.Differences {
+			all = append(all, part{title: d.title(), body: d.text(), objects: d.Count})
+		}
+		return all
+	}
+	for _, s := range p.Shapes {
+		quiet := s.Verdict == VerdictUnchanged || s.Verdict == VerdictRecords || s.Verdict == VerdictPaused
+		all = append(all, part{title: s.title(), body: s.text(), quiet: quiet, objects: s.Count})
+	}
+	return all
+}
+
 // bounded joins the parts of a text. If they exceed the limit, the last parts are left out, and counted.
-func (p *Plan) bounded(head string, parts []string, foot string, max int) string {
+func bounded(head string, parts []part, foot string, max int) string {
 	length := len(head) + len(foot)
 	for _, part := range parts {
-		length += len(part)
+		length += len(part.text)
 	}
 	if length <= max {
-		return head + strings.Join(parts, "") + foot
+		return head + joinTexts(parts) + foot
 	}
 	const reserve = 200 // for the line about the omitted shapes
 	length = len(head) + len(foot) + reserve
 	shown := 0
-	for shown < len(parts) && length+len(parts[shown]) <= max {
-		length += len(parts[shown])
+	for shown < len(parts) && length+len(parts[shown].text) <= max {
+		length += len(parts[shown].text)
 		shown++
 	}
 	objects := 0
-	for _, s := range p.Shapes[shown:] {
-		objects += s.Count
+	for _, part := range parts[shown:] {
+		objects += part.objects
 	}
 	more := fmt.Sprintf("… %s more, %s: the report has them (--report=FILE); --max-output=%d cut the text\n",
 		plural(len(parts)-shown, "shape"), plural(objects, "object"), max)
-	return head + strings.Join(parts[:shown], "") + more + foot
+	return head + joinTexts(parts[:shown]) + more + foot
+}
+
+func joinTexts(parts []part) string {
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(part.text)
+	}
+	return b.String()
 }
 
 // header describes the copy.
@@ -89,7 +118,11 @@ func (p *Plan) header() string {
 	if to := c.To.Format(time.TimeOnly); to != moment {
 		moment += " to " + to
 	}
-	text := fmt.Sprintf("plan of %s · copy of %s, %s, %s", strings.Join(p.Packages, " "), c.Context, moment, plural(c.Objects, "object"))
+	what := strings.Join(p.Packages, " ")
+	if p.Against != nil {
+		what += " against " + p.Against.name()
+	}
+	text := fmt.Sprintf("plan of %s · copy of %s, %s, %s", what, c.Context, moment, plural(c.Objects, "object"))
 	if p.As != "now" {
 		text += " · as if they were " + map[string]string{"create": "new", "delete": "deleted"}[p.As]
 	}
@@ -102,6 +135,9 @@ func (p *Plan) header() string {
 
 // sentence sums a plan up.
 func (p *Plan) sentence() string {
+	if p.Against != nil {
+		return p.Against.sentence()
+	}
 	counts := make(map[Verdict]int)
 	for _, s := range p.Shapes {
 		counts[s.Verdict] += s.Count
@@ -141,11 +177,16 @@ func (s Shape) title() string {
 	case about == "":
 		about = "no handler is called"
 	}
-	names := strings.Join(s.Objects[:min(maxNames, len(s.Objects))], ", ")
-	if len(s.Objects) > maxNames {
-		names += ", …"
+	return printable.Line(fmt.Sprintf("%7s  %-12s %s  %s  %s", thousands(s.Count), words[s.Verdict], s.Short, about, firstOf(s.Objects)))
+}
+
+// firstOf returns the first of some names.
+func firstOf(names []string) string {
+	text := strings.Join(names[:min(maxNames, len(names))], ", ")
+	if len(names) > maxNames {
+		text += ", …"
 	}
-	return printable.Line(fmt.Sprintf("%7s  %-12s %s  %s  %s", thousands(s.Count), words[s.Verdict], s.Short, about, names))
+	return text
 }
 
 // text describes a shape.
@@ -225,10 +266,29 @@ func (p *Plan) footer() string {
 	if p.Ended != "" {
 		fmt.Fprintf(&b, "  incomplete: %s\n", printable.Line(p.Ended))
 	}
+	if p.Against != nil && p.Against.Ended != "" {
+		fmt.Fprintf(&b, "  incomplete: %s: %s\n", printable.Line(p.Against.name()), printable.Line(p.Against.Ended))
+	}
 	fmt.Fprintf(&b, "  in short: %s\n", p.sentence())
+	fmt.Fprintf(&b, "  requests: %s\n", printable.Line(counted(p.Requests)))
+	if p.Against != nil {
+		b.WriteString(p.Against.footer())
+	}
+	for _, part := range []struct {
+		name string
+		list []string
+	}{{"not tried", p.NotTried}, {"not known", p.CannotTell}} {
+		text := strings.Join(part.list, ", ")
+		fmt.Fprintf(&b, "  %s: %s\n", part.name, printable.Line(cmp.Or(text, "nothing")))
+	}
+	return b.String()
+}
+
+// counted describes numbers of requests.
+func counted(requests []Request) string {
 	own := 0
 	var counts []string
-	for _, r := range p.Requests {
+	for _, r := range requests {
 		if r.Own {
 			own += r.Count
 			continue
@@ -238,13 +298,5 @@ func (p *Plan) footer() string {
 	if len(counts) == 0 {
 		counts = []string{"none of handlers"}
 	}
-	fmt.Fprintf(&b, "  requests: %s; %s of the operator itself\n", printable.Line(strings.Join(counts, ", ")), thousands(own))
-	for _, part := range []struct {
-		name string
-		list []string
-	}{{"not tried", p.NotTried}, {"not known", p.CannotTell}} {
-		text := strings.Join(part.list, ", ")
-		fmt.Fprintf(&b, "  %s: %s\n", part.name, printable.Line(cmp.Or(text, "nothing")))
-	}
-	return b.String()
+	return fmt.Sprintf("%s; %s of the operator itself", strings.Join(counts, ", "), thousands(own))
 }

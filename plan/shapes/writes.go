@@ -187,7 +187,9 @@ func (f ownFields) strip(object map[string]any) map[string]any {
 	delete(object, "apiVersion")
 	delete(object, "kind")
 	if meta, ok := object["metadata"].(map[string]any); ok {
-		object["metadata"] = f.stripMetadata(maps.Clone(meta))
+		meta = f.stripMetadata(maps.Clone(meta))
+		object["metadata"] = meta
+		deleteEmpty(object, "metadata", len(meta))
 	}
 	if status, ok := object["status"].(map[string]any); ok {
 		status = maps.Clone(status)
@@ -276,5 +278,8 @@ func thousands(n int) string {
 
 // compareWrites sorts writes, because their order differs from run to run.
 func compareWrites(a, b Write) int {
-	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name))
+	if order := cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name)); order != 0 {
+		return order
+	}
+	return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }

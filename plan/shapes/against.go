@@ -1,0 +1,101 @@
+package shapes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/printable"
+)
+
+// Against is a comparison with another build of the operator, on an identical copy.
+type Against struct {
+	Build  string `json:"build"`            // the git ref, or the file of the program
+	Commit string `json:"commit,omitempty"` // empty for a file
+
+	// Ended is the reason why a run of the other build ended before nothing was left to do. The comparison is incomplete then.
+	Ended string `json:"ended,omitempty"`
+
+	AsBefore    int          `json:"asBefore"`    // number of objects without a difference
+	Differences []Difference `json:"differences"` // new failures first
+	Noise       []string     `json:"noise"`       // fields that differ between two runs of the other build, and are not compared
+	Requests    []Request    `json:"requests"`    // requests of the other build
+}
+
+// Difference is a kind of difference between two builds.
+type Difference struct {
+	ID       string     `json:"id"`
+	Verdict  Comparison `json:"verdict"`
+	Count    int        `json:"count"`
+	Resource string     `json:"resource"` // key of the resource, such as "kopfexamples.v1.kopf.dev"
+	Short    string     `json:"short"`
+	Objects  []string   `json:"objects"`
+	Changes  []Change   `json:"changes"` // Old is of the other build
+}
+
+// Comparison is the verdict on an object in a comparison.
+type Comparison string
+
+// The verdicts of a comparison, in their order.
+const (
+	NewlyFails    Comparison = "newlyFails"    // a handler or a request fails that did not fail with the other build
+	Differs       Comparison = "differs"       // handlers, requests or the objects after them differ
+	NoLongerFails Comparison = "noLongerFails" // a handler or a request failed with the other build, and nothing fails now
+)
+
+var comparisons = []Comparison{NewlyFails, Differs, NoLongerFails}
+
+// comparisonWords are the verdicts in texts.
+var comparisonWords = map[Comparison]string{NewlyFails: "newly fail", Differs: "differ", NoLongerFails: "would no longer fail"}
+
+// name is the name of the other build.
+func (a *Against) name() string {
+	if a.Commit == "" || strings.HasPrefix(a.Commit, a.Build) {
+		return a.Build
+	}
+	return fmt.Sprintf("%s (%s)", a.Build, a.Commit[:min(12, len(a.Commit))])
+}
+
+// sentence sums the comparison up.
+func (a *Against) sentence() string {
+	counts := make(map[Comparison]int)
+	for _, d := range a.Differences {
+		counts[d.Verdict] += d.Count
+	}
+	var parts []string
+	for _, v := range comparisons {
+		if counts[v] > 0 {
+			parts = append(parts, thousands(counts[v])+" "+comparisonWords[v])
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"no differences"}
+	}
+	return strings.Join(append(parts, thousands(a.AsBefore)+" as before"), ", ")
+}
+
+func (d Difference) title() string {
+	return printable.Line(fmt.Sprintf("%7s  %-20s %s  %s", thousands(d.Count), comparisonWords[d.Verdict], cmp.Or(d.Short, "requests"), firstOf(d.Objects)))
+}
+
+func (d Difference) text() string {
+	lines := []string{d.title()}
+	for _, c := range d.Changes[:min(maxChanges, len(d.Changes))] {
+		lines = append(lines, printable.Line("         "+c.String()))
+	}
+	if more := len(d.Changes) - maxChanges; more > 0 {
+		lines = append(lines, fmt.Sprintf("         … %s more: see --report=FILE", plural(more, "difference")))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// footer has the requests of the other build, and the noise.
+func (a *Against) footer() string {
+	noise := "none"
+	if len(a.Noise) > 0 {
+		fields := slices.Clone(a.Noise)
+		noise = fmt.Sprintf("%s not compared, because two runs of %s differ: %s", plural(len(fields), "field"), a.name(), firstOf(fields))
+	}
+	return printable.Line(fmt.Sprintf("  requests of %s: %s", a.name(), counted(a.Requests))) + "\n" + printable.Line("  noise: "+noise) + "\n"
+}

@@ -1,0 +1,288 @@
+package shapes
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kopf-dev/kopf/sdk/inspect"
+)
+
+// Compare compares a trial with two trials of another build, which all started with identical copies. Fields that differ
+// between the two trials of the other build are noise, and are not compared.
+func Compare(now, first, second Trial) *Against {
+	trees := make(map[string]map[string]any)
+	for _, t := range []Trial{first, second, now} {
+		for _, r := range t.Requests {
+			if uid := uidOf(r); uid != "" && r.Before != nil && trees[uid] == nil {
+				trees[uid] = r.Before
+			}
+		}
+	}
+	c := comparer{noise: make(map[string]bool), noisy: make(map[string]bool), found: make(map[string]*Difference)}
+	all := [3]map[subject]Shape{subjects(first, trees), subjects(second, trees), subjects(now, trees)}
+	keys := maps.Clone(all[0])
+	for _, m := range all[1:] {
+		maps.Copy(keys, m)
+	}
+	random := make(map[string]int) // unattributed objects with random names: of the first trial, without those of this build
+	for s := range keys {
+		_, inFirst := all[0][s]
+		_, inSecond := all[1][s]
+		switch _, inNow := all[2][s]; {
+		case !s.unattributed || inFirst == inNow || inSecond:
+		case inFirst:
+			random[s.resource]++
+			c.noisy[s.resource] = true
+		default:
+			random[s.resource]--
+		}
+	}
+	maps.DeleteFunc(c.noisy, func(resource string, _ bool) bool { return random[resource] != 0 })
+	for s, known := range keys {
+		c.compare(s, known, all[2][s], all[0][s], all[1][s])
+	}
+	a := &Against{AsBefore: c.same, Noise: slices.AppendSeq([]string{}, maps.Keys(c.noise)), Differences: []Difference{}}
+	slices.Sort(a.Noise)
+	for _, d := range c.found {
+		slices.Sort(d.Objects)
+		a.Differences = append(a.Differences, *d)
+	}
+	slices.SortFunc(a.Differences, func(x, y Difference) int {
+		return cmp.Or(cmp.Compare(slices.Index(comparisons, x.Verdict), slices.Index(comparisons, y.Verdict)), -cmp.Compare(x.Count, y.Count), cmp.Compare(x.ID, y.ID))
+	})
+	a.Requests = countRequests(first.Requests)
+	return a
+}
+
+// subject is an object that a trial has handled or, if it is unattributed, an object that requests of no handled object have changed.
+type subject struct {
+	resource, namespace, name string
+	unattributed              bool
+}
+
+// subjects returns the shapes of all objects of a trial.
+func subjects(t Trial, trees map[string]map[string]any) map[subject]Shape {
+	g := &grouper{own: newOwnFields(t.Operator.Finalizer), started: t.Operator.Started, trees: trees, exact: true}
+	byObject, rest := g.attribute(t)
+	all := make(map[subject]Shape)
+	for _, o := range t.Objects {
+		if o.State == inspect.StateIgnored && len(byObject[o.UID]) == 0 {
+			continue
+		}
+		s := subject{resource: o.Resource, namespace: o.Namespace, name: o.Name}
+		if _, known := all[s]; known {
+			s.name += " " + o.UID // deleted, and made again
+		}
+		all[s] = g.shape(o, byObject[o.UID])
+	}
+	for _, e := range effects(rest) {
+		n := newNormaliser(e.namespace, e.name, uidOf(e.requests[0]), nil)
+		n.exact = true
+		if w, ok := e.write(n, g.own); ok {
+			all[subject{e.resource, e.namespace, e.name, true}] = Shape{Resource: e.resource, Writes: []Write{w}}
+		}
+	}
+	return all
+}
+
+// comparer collects the result of a comparison.
+type comparer struct {
+	noise map[string]bool // fields
+	noisy map[string]bool // resources whose unattributed objects have random names
+	found map[string]*Difference
+	same  int
+}
+
+// compare compares the shapes of an object: of this build, and of the two trials of the other build. One of them is the known shape.
+func (c *comparer) compare(s subject, known, now, first, second Shape) {
+	one, two := len(first.Writes) > 0, len(second.Writes) > 0
+	if s.unattributed && (one != two || !one && c.noisy[s.resource]) {
+		c.noise[s.resource+" without a handled object"] = true
+		return
+	}
+	a, b, n := factsOf(first, nil), factsOf(second, first.Writes), factsOf(now, first.Writes)
+	isNewFailure := func(path string) bool { return n.failures[path] && !a.failures[path] && !b.failures[path] }
+	masked, keys := make(map[string]bool), make(map[string]int)
+	for _, change := range a.differences(b) {
+		masked[change.Path] = true
+		c.noise[hideSecrets(change.Path)] = true
+		if f := a.values[change.Path]; f != nil && b.values[change.Path] == nil && n.values[change.Path] == nil {
+			keys[f.parent]++
+		}
+	}
+	added := make(map[string]int)
+	changes := slices.DeleteFunc(a.differences(n), func(d Change) bool {
+		if f := n.values[d.Path]; f != nil && a.values[d.Path] == nil && b.values[d.Path] == nil {
+			added[f.parent]++
+		}
+		return masked[d.Path] && !isNewFailure(strings.TrimSuffix(d.Path, " refused"))
+	})
+	changes = slices.DeleteFunc(changes, func(d Change) bool {
+		f := n.values[d.Path] // as many random keys as in the first trial are no difference
+		return f != nil && f.parent != "" && a.values[d.Path] == nil && b.values[d.Path] == nil && keys[f.parent] > 0 && keys[f.parent] == added[f.parent]
+	})
+	newly := slices.ContainsFunc(slices.Collect(maps.Keys(n.failures)), isNewFailure)
+	noLonger := len(a.failures) > 0 && len(b.failures) > 0 && len(n.failures) == 0
+	verdict := Differs
+	switch {
+	case newly:
+		verdict = NewlyFails
+	case noLonger:
+		verdict = NoLongerFails
+	case len(changes) == 0:
+		if !s.unattributed {
+			c.same++
+		}
+		return
+	}
+	for i := range changes {
+		d := &changes[i]
+		d.Path, d.Old, d.New = hideSecrets(d.Path), hideSecrets(d.Old), hideSecrets(d.New)
+	}
+	c.add(Difference{Verdict: verdict, Resource: known.Resource, Short: known.Short, Changes: changes}, joinName(s.namespace, s.name))
+}
+
+// add adds an object to the group of its difference.
+func (c *comparer) add(d Difference, name string) {
+	text, err := json.Marshal(d)
+	if err != nil {
+		text = []byte(fmt.Sprint(d)) // a Difference has only texts and numbers
+	}
+	sum := sha256.Sum256(text)
+	d.ID = hex.EncodeToString(sum[:4])
+	known := c.found[d.ID]
+	if known == nil {
+		known = &d
+		c.found[d.ID] = known
+	}
+	known.Count++
+	known.Objects = append(known.Objects, name)
+}
+
+// facts are everything about an object that is compared, without an order.
+type facts struct {
+	values   map[string]*fact
+	failures map[string]bool // handlers and requests
+}
+
+// fact is a value. Without the fact, the value is otherwise. Fields of objects have a parent: the object or list with the field.
+type fact struct{ value, otherwise, parent string }
+
+// differences returns the facts that differ, with the values of f as the old ones.
+func (f facts) differences(now facts) []Change {
+	paths := maps.Clone(f.values)
+	maps.Copy(paths, now.values)
+	var all []Change
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		a, b := f.values[path], now.values[path]
+		c := Change{Path: path}
+		switch {
+		case a == nil:
+			c.Old, c.New = b.otherwise, b.value
+		case b == nil:
+			c.Old, c.New = a.value, a.otherwise
+		default:
+			c.Old, c.New = a.value, b.value
+		}
+		if c.Old != c.New {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// factsOf returns the facts of a shape. Created objects with other names than in the reference count as the ones there.
+func factsOf(s Shape, reference []Write) facts {
+	f := facts{values: make(map[string]*fact), failures: make(map[string]bool)}
+	names := make(counter)
+	for _, h := range s.Handlers {
+		path := names.next(strings.TrimSpace("handler " + h.ID + " " + h.Reason))
+		f.set(path, string(h.Outcome))
+		f.set(path+" error", h.Error)
+		f.set(path+" delay", h.Delay)
+		f.set(path+" step", h.Step)
+		f.failures[path] = h.Outcome == OutcomeFails
+	}
+	if p := s.Pass; p != nil {
+		f.set("pass", p.Outcome)
+		f.set("pass message", p.Message)
+		f.failures["pass"] = p.Outcome == string(inspect.PassFailed) || p.Refused > 0
+	}
+	f.set("own changes", strings.Join(s.Own, ", "))
+	paths, renamed := identities(s.Writes, reference)
+	for i, path := range paths {
+		w := s.Writes[i]
+		if old, ok := renamed[i]; ok {
+			f.values[path+" name"] = &fact{value: w.Name, otherwise: old}
+		}
+		f.set(path, strings.Join(slices.Sorted(slices.Values(w.Verbs)), ", ")+" by "+cmp.Or(strings.Join(w.By, ", "), "an unknown client"))
+		for _, c := range w.Changes {
+			parent := path + " " + c.Path[:max(0, strings.LastIndexAny(c.Path, ".["))]
+			f.values[path+" "+c.Path] = &fact{c.New, c.Old, parent}
+		}
+		f.set(path+" refused", strings.Join(w.Refused, "; "))
+		f.failures[path] = len(w.Refused) > 0
+	}
+	maps.DeleteFunc(f.failures, func(_ string, failed bool) bool { return !failed })
+	if s.Verdict == VerdictFails && len(f.failures) == 0 {
+		f.failures["object"] = true
+	}
+	return f
+}
+
+func (f facts) set(path, value string) {
+	if value != "" {
+		f.values[path] = &fact{value: value}
+	}
+}
+
+// identities returns the names of writes in facts. A created object that the reference does not have gets the name of one that only the
+// reference has; renamed has the names there.
+func identities(writes, reference []Write) (all []string, renamed map[int]string) {
+	own, known := make(counter), make(counter)
+	var free []int // in the reference
+	wanted := make([]string, len(reference))
+	for i, w := range reference {
+		wanted[i] = known.next(w.Resource + " " + w.Name)
+		free = append(free, i)
+	}
+	all, renamed = make([]string, len(writes)), make(map[int]string)
+	for i, w := range writes {
+		all[i] = own.next(w.Resource + " " + w.Name)
+		free = slices.DeleteFunc(free, func(j int) bool { return wanted[j] == all[i] })
+	}
+	for _, same := range []bool{true, false} { // objects with the same fields first: the order of random names is random
+		for i, w := range writes {
+			if slices.Contains(wanted, all[i]) {
+				continue
+			}
+			at := slices.IndexFunc(free, func(j int) bool {
+				r := reference[j]
+				return isCreated(w) && isCreated(r) && w.Resource == r.Resource && (!same || slices.Equal(w.Changes, r.Changes))
+			})
+			if at >= 0 {
+				all[i], renamed[i] = wanted[free[at]], reference[free[at]].Name
+				free = slices.Delete(free, at, at+1)
+			}
+		}
+	}
+	return all, renamed
+}
+
+func isCreated(w Write) bool { return slices.Contains(w.Verbs, "create") }
+
+// counter numbers equal names.
+type counter map[string]int
+
+func (c counter) next(name string) string {
+	if c[name]++; c[name] > 1 {
+		return fmt.Sprintf("%s #%d", name, c[name])
+	}
+	return name
+}
