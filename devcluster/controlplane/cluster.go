@@ -71,7 +71,7 @@ func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster,
 	}
 	settings := apiserver.Options{Gates: o.gates}
 	if o.copied {
-		// Whoever uses the copy must not reach other hosts through it.
+		// A client of the copy must not reach other hosts through the API server.
 		settings.Isolation = dir.Path("egress.json")
 		if err := dir.WriteFile("egress.json", []byte(apiserver.Isolation)); err != nil {
 			return nil, errors.Join(err, listener.Close())

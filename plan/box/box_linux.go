@@ -103,7 +103,7 @@ func launch(p plan, env []string, stdout, stderr io.Writer) (*Process, error) {
 		Cloneflags:  flags,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-		// In the session of the user's terminal, the program could write on the terminal what the user's shell then does.
+		// In the session of the user's terminal, the program could write commands for the user's shell on the terminal.
 		Setsid: true,
 	}
 	guard, err := cmd.StdinPipe() // closes when this process ends, even if it is killed

@@ -41,7 +41,7 @@ type findings struct {
 
 const reached = "reached"
 
-// leftOpen is the descriptor of a file that whoever started this program left open.
+// leftOpen is the descriptor of a file that the process before this program left open.
 const leftOpen = 77
 
 // outcome describes a try.

@@ -61,12 +61,12 @@ func initMain(args []string) int {
 	return code
 }
 
-// prepare makes the box. The listeners are those of the server, and of the program's inspector; nil without one.
+// prepare makes the box. It returns the listener for the server, and the listener for the program's inspector; nil without an inspector.
 func prepare(args []string) (p plan, server, inspector net.Listener, err error) {
 	if err := json.Unmarshal([]byte(strings.Join(args, " ")), &p); err != nil {
 		return p, nil, nil, fmt.Errorf("read the description of the box: %w", err)
 	}
-	// Whoever started kopf may have left connections and folders open.
+	// The process that started kopf can have left connections and folders open.
 	if err := unix.CloseRange(pipe, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return p, nil, nil, fmt.Errorf("close the files of others: %w", err)
 	}
@@ -292,8 +292,8 @@ func supervise(p plan, made *os.File) (code int, err error) {
 	}
 }
 
-// execMain gives up the privileges that made the box, so that the program cannot undo it, and the sockets that lead out of it, and becomes
-// the program.
+// execMain gives up the privileges that made the box, and the sockets that lead out of the box, and becomes the program. The program
+// cannot undo the box.
 func execMain(args []string, limit func() error) int {
 	err := dropPrivileges()
 	if err == nil {

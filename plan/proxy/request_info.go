@@ -21,8 +21,8 @@ type info struct {
 // readingVerb is the verb of requests that write nothing.
 const readingVerb = "get"
 
-// isKnown reports whether a request without a resource may be passed on: it reads, such as from the discovery, and its path has no part
-// that the server might understand in another way than the proxy.
+// isKnown reports whether a request without a resource may be passed on. Such a request reads, for example from the discovery. The server
+// and the proxy understand each part of its path in the same way.
 func isKnown(r *http.Request) bool {
 	_, ok := partsOf(r.URL)
 	return (ok || strings.Trim(r.URL.EscapedPath(), "/") == "") && (r.Method == http.MethodGet || r.Method == http.MethodHead)

@@ -50,7 +50,7 @@ func Group(t Trial) ([]Shape, []Request) {
 type grouper struct {
 	own     ownFields
 	started time.Time         // start of the operator
-	shapes  map[string]*Shape // by their JSON without an id
+	shapes  map[string]*Shape // shapes by their JSON without an id
 
 	trees map[string]map[string]any // objects by uid before the first request; nil if they are in the requests
 	exact bool                      // keeps replaced values of Secrets apart

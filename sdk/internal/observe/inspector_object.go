@@ -80,7 +80,7 @@ func (i *Inspector) forget(identity *Identity) {
 	o.dropped = true
 	o.stopWatchingDeletion()
 	if planning.On() {
-		// The plan has the handlers of deleted objects, too, however quickly these are gone.
+		// A plan also shows the handlers of objects that were deleted.
 		last := o.shown.Object
 		last.State = inspect.StateSettled
 		i.put(last)
