@@ -31,7 +31,7 @@ func (p *planner) answer(result *trial.Result) *shapes.Plan {
 		if p.flags.as == "delete" {
 			why = "without a finalizer, so that they would be deleted at once"
 		}
-		plan.NotTried = append(plan.NotTried, fmt.Sprintf("%d objects were left out: %s", n, why))
+		plan.NotTried = append(plan.NotTried, fmt.Sprintf("objects that were left out: %d (%s)", n, why))
 	}
 	if p.flags.box == boxNone {
 		plan.Box = boxNone
