@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,25 +43,8 @@ func newPlanSource(t *testing.T) *planSource {
 		}
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_STATE_HOME", shortDir(t))
+	cluster, client := startCluster(t)
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster, err := devcluster.Open(t.Context(), devcluster.Options{Ephemeral: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	config, err := cluster.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,37 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
-	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// openTestCluster starts a control plane for the test. It returns its kubeconfig and a client.
-func openTestCluster(t *testing.T) (kubeconfig string, client dynamic.Interface) {
-	t.Helper()
-	t.Setenv("XDG_STATE_HOME", shortDir(t))
-	cluster, err := devcluster.Open(t.Context(), devcluster.Options{Ephemeral: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	config, err := cluster.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if client, err = dynamic.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	return cluster.KubeconfigPath, client
-}
-
 func TestE2E_UninstallTellsThenReleases(t *testing.T) {
-	kubeconfig, client := openTestCluster(t)
+	cluster, client := startCluster(t)
+	kubeconfig := cluster.KubeconfigPath
 	objects := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
 	left := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	left.SetName("left")
@@ -89,7 +64,8 @@ const leaseOfGone = `{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "
 	"spec": {"holderIdentity": "replica-1", "leaseDurationSeconds": 15, "renewTime": "%s"}}`
 
 func TestE2E_UninstallRemovesWebhooksFirst(t *testing.T) {
-	kubeconfig, client := openTestCluster(t)
+	cluster, client := startCluster(t)
+	kubeconfig := cluster.KubeconfigPath
 	create := func(resource schema.GroupVersionResource, namespace, text string) {
 		t.Helper()
 		o := new(unstructured.Unstructured)

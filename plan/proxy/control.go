@@ -14,6 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-dev/kopf/plan/source"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -40,19 +41,6 @@ func newControl(config *rest.Config) (*control, error) {
 	return &control{client: client, base: base}, nil
 }
 
-// path returns the path of an object.
-func path(r schema.GroupVersionResource, namespace, name string) string {
-	p := "/apis/" + url.PathEscape(r.Group)
-	if r.Group == "" {
-		p = "/api"
-	}
-	p += "/" + url.PathEscape(r.Version)
-	if namespace != "" {
-		p += "/namespaces/" + url.PathEscape(namespace)
-	}
-	return p + "/" + url.PathEscape(r.Resource) + "/" + url.PathEscape(name)
-}
-
 // get returns the status and the body of an answer.
 func (c *control) get(ctx context.Context, path, query, accept string) (int, []byte, error) {
 	u := c.base.JoinPath(path)
@@ -73,7 +61,7 @@ func (c *control) get(ctx context.Context, path, query, accept string) (int, []b
 
 // object returns an object, or nil if there is none.
 func (c *control) object(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (map[string]any, error) {
-	code, body, err := c.get(ctx, path(r, namespace, name), "", "application/json")
+	code, body, err := c.get(ctx, source.Path(r, namespace, name), "", "application/json")
 	switch {
 	case err != nil:
 		return nil, err
@@ -89,7 +77,7 @@ func (c *control) object(ctx context.Context, r schema.GroupVersionResource, nam
 func (c *control) await(ctx context.Context, r schema.GroupVersionResource, namespace, name string) error {
 	return poll(ctx, func(ctx context.Context) (bool, error) {
 		// With version 0, the answer is from the cache.
-		code, body, err := c.get(ctx, path(r, namespace, name), "resourceVersion=0", "application/json")
+		code, body, err := c.get(ctx, source.Path(r, namespace, name), "resourceVersion=0", "application/json")
 		switch {
 		case err != nil:
 			return false, err

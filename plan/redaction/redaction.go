@@ -147,7 +147,7 @@ func (r *Redactor) earlier(state map[string]any, kind string, special instead, f
 	if err := encoder.Encode(state); err != nil {
 		return "", err
 	}
-	return out.String(), nil // with the line feed that kubectl and operators end it with
+	return out.String(), nil // like the annotations of kubectl and of operators, the text ends with a line feed
 }
 
 // data replaces the values of the fields data and stringData, and adds their texts to those found.

@@ -124,7 +124,8 @@ func (c *comparer) compare(s subject, known, now, first, second Shape) {
 		return masked[d.Path] && !isNewFailure(strings.TrimSuffix(d.Path, " refused"))
 	})
 	changes = slices.DeleteFunc(changes, func(d Change) bool {
-		f := n.values[d.Path] // as many random keys as in the first trial are no difference
+		// Random keys are no difference if the first trial had as many.
+		f := n.values[d.Path]
 		return f != nil && f.parent != "" && a.values[d.Path] == nil && b.values[d.Path] == nil && keys[f.parent] > 0 && keys[f.parent] == added[f.parent]
 	})
 	newly := slices.ContainsFunc(slices.Collect(maps.Keys(n.failures)), isNewFailure)
@@ -246,7 +247,7 @@ func (f facts) set(path, value string) {
 // reference has; renamed has the names there.
 func identities(writes, reference []Write) (all []string, renamed map[int]string) {
 	own, known := make(counter), make(counter)
-	var free []int // in the reference
+	var free []int // writes of the reference without a counterpart
 	wanted := make([]string, len(reference))
 	for i, w := range reference {
 		wanted[i] = known.next(w.Resource + " " + w.Name)

@@ -87,7 +87,7 @@ func bounded(head string, parts []part, foot string, max int) string {
 	if length <= max {
 		return head + joinTexts(parts) + foot
 	}
-	const reserve = 200 // for the line about the omitted shapes
+	const reserve = 200 // bytes for the line about the omitted shapes
 	length = len(head) + len(foot) + reserve
 	shown := 0
 	for shown < len(parts) && length+len(parts[shown].text) <= max {

@@ -90,7 +90,7 @@ func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource,
 	var out List
 	for restarted := false; ; {
 		var p page
-		err := r.get(ctx, path(resource, namespace, ""), query, &p)
+		err := r.get(ctx, Path(resource, namespace, ""), query, &p)
 		if apierrors.IsResourceExpired(err) && query.Get("continue") != "" && !restarted {
 			query.Del("continue")
 			out, restarted = List{}, true
@@ -111,14 +111,14 @@ func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource,
 // Get returns an object. A refusal, and an object that does not exist, are a [*apierrors.StatusError].
 func (r *Reader) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (json.RawMessage, error) {
 	var object json.RawMessage
-	if err := r.get(ctx, path(resource, namespace, name), nil, &object); err != nil {
+	if err := r.get(ctx, Path(resource, namespace, name), nil, &object); err != nil {
 		return nil, err
 	}
 	return object, nil
 }
 
-// path returns the path of a resource, or of an object if there is a name.
-func path(resource schema.GroupVersionResource, namespace, name string) string {
+// Path returns the path of a resource at an API server, or of an object if there is a name.
+func Path(resource schema.GroupVersionResource, namespace, name string) string {
 	p := "/apis/" + url.PathEscape(resource.Group)
 	if resource.Group == "" {
 		p = "/api"

@@ -191,6 +191,6 @@ func isDue(h inspect.HandlerState) bool {
 	if h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer {
 		return false
 	}
-	waits := h.Next.IsZero() // for a change
-	return h.State == inspect.PhaseNext || h.State == inspect.PhaseRetrying && !waits && time.Until(h.Next) < soon
+	// A handler that waits for a change of the object has no next attempt.
+	return h.State == inspect.PhaseNext || h.State == inspect.PhaseRetrying && !h.Next.IsZero() && time.Until(h.Next) < soon
 }
