@@ -20,6 +20,7 @@ type findings struct {
 	Doubled    []string       `json:"doubled"` // effects and daemons
 	Explained  map[string]int `json:"explained"`
 
+	timelines []string        // versions and calls of each object with an unexplained repetition
 	recorded []time.Duration // duration from each call to the version that records it
 	repeated []string        // explained repetitions, with the reason
 }
@@ -52,8 +53,12 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
 		i := &inspection{findings: f, object: o, calls: calls[o.uid], life: life, starts: starts, refused: refused[o.name]}
+		before := len(f.Duplicates)
 		i.duplicates()
 		i.repeatedSteps(steps[o.uid])
+		if len(f.Duplicates) > before {
+			f.timelines = append(f.timelines, i.timeline())
+		}
 		i.doubledEffects()
 		i.times()
 		if o.newest().gone {
@@ -315,6 +320,33 @@ func (i *inspection) lostEffects() {
 			i.lostEffect(c, "it has those of "+strings.Join(newest.status.Applied, " "))
 		}
 	}
+}
+
+// timeline returns the versions of the object and the calls of its handlers, in the order of their times.
+func (i *inspection) timeline() string {
+	type event struct {
+		at   time.Time
+		text string
+	}
+	var events []event
+	for _, v := range i.object.versions {
+		life := 0
+		for life+1 < len(i.starts) && i.starts[life+1] < v.number {
+			life++
+		}
+		events = append(events, event{v.came, fmt.Sprintf("version %d (life %d): value %s, last %s, held %t, deleting %t, gone %t, records %v, steps %v, status %+v",
+			v.number, life, v.value, v.last, v.held, v.deleting, v.gone, v.records, v.steps, v.status)})
+	}
+	for _, c := range i.calls {
+		events = append(events, event{c.at, c.String()})
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s, starts of lives: %v\n", i.object.kind, i.object.name, i.starts)
+	for _, e := range events {
+		fmt.Fprintf(&b, "%s %s\n", e.at.Format("05.000"), e.text)
+	}
+	return b.String()
 }
 
 func (i *inspection) lostEffect(c call, instead string) {

@@ -175,6 +175,9 @@ func (x *trial) check(found *findings) {
 			x.Errorf("%s: %s", what, one)
 		}
 	}
+	for _, one := range found.timelines {
+		x.Log(one)
+	}
 	if !found.none() {
 		x.Logf("the seed is in the first line; %s=FOLDER keeps the log of the operators", logVar)
 	}
