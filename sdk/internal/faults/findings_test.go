@@ -21,8 +21,8 @@ type findings struct {
 	Explained  map[string]int `json:"explained"`
 
 	timelines []string        // versions and calls of each object with an unexplained repetition
-	recorded []time.Duration // duration from each call to the version that records it
-	repeated []string        // explained repetitions, with the reason
+	recorded  []time.Duration // duration from each call to the version that records it
+	repeated  []string        // explained repetitions, with the reason
 }
 
 func (f *findings) none() bool {
@@ -36,7 +36,8 @@ func (f *findings) pending() bool { return len(f.Losses)+len(f.Stuck) > 0 }
 type inspection struct {
 	*findings
 	object  *object
-	calls   []call   // calls for the object
+	calls   []call   // successful calls for the object
+	tries   []call   // all calls for the object
 	life    int      // number of the operator's last life
 	starts  []uint64 // the version of the cluster when a life began, by its number
 	refused []time.Time
@@ -46,13 +47,14 @@ type inspection struct {
 func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected map[string]string) *findings {
 	f := &findings{Explained: map[string]int{}}
 	refused := refusals(injected)
-	calls, steps := l.of(), l.stepsOf()
+	calls, tries := l.of()
+	steps := l.stepsOf()
 	life, doubled, starts := l.lives()
 	f.Doubled = append(f.Doubled, doubled...)
 	newest := map[string]*object{}
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
-		i := &inspection{findings: f, object: o, calls: calls[o.uid], life: life, starts: starts, refused: refused[o.name]}
+		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
 		before := len(f.Duplicates)
 		i.duplicates()
 		i.repeatedSteps(steps[o.uid])
@@ -70,7 +72,7 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	}
 	for key, o := range newest {
 		value, lives := expected[key]
-		switch i := (&inspection{findings: f, object: o, calls: calls[o.uid], life: life, starts: starts, refused: refused[o.name]}); {
+		switch i := (&inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}); {
 		case !lives && !o.newest().gone:
 			f.Stuck = append(f.Stuck, fmt.Sprintf("%s is not gone: %+v", key, o.newest()))
 		case lives && (o.newest().gone || o.newest().value != value):
@@ -145,13 +147,13 @@ func (i *inspection) explain(first, again call) string {
 }
 
 // unseen reports whether the handling ended with the state of before the change as the last-handled one,
-// since a handler had been called with another state by the process that ended it.
+// since the process that ended it had called a handler, perhaps without success, with another state.
 func (i *inspection) unseen(first call, stored uint64, again call) bool {
 	if again.reason != kopf.ReasonUpdate {
 		return false
 	}
 	ended := i.ends(stored, again.version, func(v version) bool { return v.last == again.old && v.last != v.value })
-	return ended && slices.ContainsFunc(i.calls, func(c call) bool {
+	return ended && slices.ContainsFunc(i.tries, func(c call) bool {
 		return c.life >= first.life && c.life <= again.life && c.at.Before(again.at) && c.new != again.new && i.oldView(c)
 	})
 }

@@ -37,6 +37,7 @@ func TestInspection_Duplicates(t *testing.T) {
 	for name, test := range map[string]struct {
 		object *object
 		calls  []call
+		failed []call   // calls without success
 		starts []uint64 // versions of the cluster at the start of lives 0, 1, 2
 		want   string   // text in the explanation; empty if there is none
 	}{
@@ -86,6 +87,11 @@ func TestInspection_Duplicates(t *testing.T) {
 			object: at(version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
 			calls:  []call{updated(1, 10), updated(2, 20)}, starts: []uint64{0, 25, 35}, want: "before the record",
 		},
+		"of an update that a failed call had not seen": {
+			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
+			calls:  []call{updated(1, 10), updated(2, 30)}, failed: []call{{handler: "update_2", new: "v1", life: 1, version: 5}},
+			starts: []uint64{0, 15, 35}, want: "had not seen",
+		},
 		"of an update that all handlers had seen": {
 			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
 			calls:  []call{updated(2, 10), updated(2, 30)}, starts: []uint64{0, 0, 15},
@@ -103,7 +109,7 @@ func TestInspection_Duplicates(t *testing.T) {
 			for n := range test.calls {
 				test.calls[n].at = start.Add(time.Duration(n) * time.Second)
 			}
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, starts: test.starts}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, tries: slices.Concat(test.failed, test.calls), starts: test.starts}
 			i.duplicates()
 			explained := ""
 			for why := range i.Explained {

@@ -51,9 +51,9 @@ type subject struct {
 // handlerIDs are the change handlers: two for each cause, so that there is a time between them.
 var handlerIDs = []string{"create_1", "create_2", "update_1", "update_2", "delete_1", "delete_2"}
 
-// call is one successful call of a change handler.
+// call is one call of a change handler.
 type call struct {
-	id       string // unique ID
+	id       string // unique ID; empty unless the call was successful
 	handler  string
 	reason   kopf.Reason
 	uid      string
@@ -73,8 +73,8 @@ func (c call) String() string {
 type ledger struct {
 	mu      sync.Mutex
 	life    int
-	runs    int // number of handler calls, including failed ones
-	calls   []call
+	tries   []call // all calls of change handlers, including failed ones
+	calls   []call // successful calls
 	steps   []stepCall
 	daemons map[string]map[int]int // number of running daemons, by UID and life
 	doubled []string
@@ -117,7 +117,7 @@ func (l *ledger) register(r *kopf.Registry) {
 func (l *ledger) handler(id string, life int) func(context.Context, *kopf.Change[subject]) error {
 	return func(ctx context.Context, c *kopf.Change[subject]) error {
 		l.mu.Lock()
-		l.runs++
+		l.tries = append(l.tries, callOf(id, life, c))
 		l.mu.Unlock()
 		if strings.HasSuffix(id, "_1") {
 			if err := l.step(ctx, id, "make", life, c); err != nil {
@@ -207,12 +207,16 @@ func (l *ledger) running(uid string) int {
 	return l.daemons[uid][l.life]
 }
 
-// of returns the calls so far by UID, in their order.
-func (l *ledger) of() map[string][]call {
+// of returns the calls so far by UID, in their order: the successful ones, and all.
+func (l *ledger) of() (calls, tries map[string][]call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return byObject(l.calls), byObject(l.tries)
+}
+
+func byObject(calls []call) map[string][]call {
 	all := map[string][]call{}
-	for _, c := range l.calls {
+	for _, c := range calls {
 		all[c.uid] = append(all[c.uid], c)
 	}
 	return all

@@ -61,7 +61,7 @@ func (x *trial) report(seed uint64, took time.Duration, found *findings) *report
 		Machine:    fmt.Sprintf("%d CPUs, %s, %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		Operations: x.operations, ByKind: stats.Faults, Weather: stats.Weather,
 		Lives: stats.Lives, Kills: stats.Kills, Stops: stats.Stops, Failed: stats.Failed,
-		Runs: x.ledger.runs, Succeeded: len(x.ledger.calls), Steps: len(x.ledger.steps),
+		Runs: len(x.ledger.tries), Succeeded: len(x.ledger.calls), Steps: len(x.ledger.steps),
 		Goroutines: map[string]int{}, Heap: map[string]uint64{}, findings: found,
 	}
 	for _, n := range stats.Faults {

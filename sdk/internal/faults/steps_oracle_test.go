@@ -83,7 +83,7 @@ func (i *inspection) repeatedSteps(calls []stepCall) {
 	for _, c := range calls {
 		key := c.handler + " " + string(c.key)
 		for _, a := range former[key] {
-			why := i.explainStep(a, c, calls)
+			why := i.explainStep(a, c)
 			if why == "" {
 				i.Duplicates = append(i.Duplicates, fmt.Sprintf("%s %s: %s and %s", i.object.kind, i.object.name, a, c))
 				break
@@ -95,7 +95,7 @@ func (i *inspection) repeatedSteps(calls []stepCall) {
 }
 
 // explainStep returns why a step was repeated; empty if there is no good reason.
-func (i *inspection) explainStep(first, again stepCall, calls []stepCall) string {
+func (i *inspection) explainStep(first, again stepCall) string {
 	stored, ok := i.stepStored(first)
 	switch {
 	case first.life == again.life:
@@ -104,7 +104,7 @@ func (i *inspection) explainStep(first, again stepCall, calls []stepCall) string
 		return "step repeated: the process ended before the record was stored"
 	case again.version < stored:
 		return "step repeated: the next process saw a version older than the record"
-	case i.stepSetBack(first, again, stored, calls), i.setBack(first.handler, stored, again.call):
+	case i.stepSetBack(first, again, stored), i.setBack(first.handler, stored, again.call):
 		return "step repeated: a process with an old view had set the object back"
 	default:
 		return ""
@@ -121,14 +121,15 @@ func (i *inspection) stepStored(c stepCall) (number uint64, ok bool) {
 	return 0, false
 }
 
-// stepSetBack reports whether a process with an old view replaced a stored result before a version.
-func (i *inspection) stepSetBack(first, again stepCall, stored uint64, calls []stepCall) bool {
+// stepSetBack reports whether a process with an old view replaced a stored result before a version. Its calls need no success
+// for it: a failed one is recorded with the steps that the process knows.
+func (i *inspection) stepSetBack(first, again stepCall, stored uint64) bool {
 	replaced := slices.ContainsFunc(i.object.versions, func(v version) bool {
 		return v.number > stored && v.number <= again.version && v.steps[first.handler+" "+first.name] != first.id
 	})
-	old := func(life int, c call) bool { return life > first.life && life <= again.life && i.oldView(c) }
-	return replaced && (slices.ContainsFunc(calls, func(c stepCall) bool { return old(c.life, c.call) }) ||
-		slices.ContainsFunc(i.calls, func(c call) bool { return old(c.life, c) }))
+	return replaced && slices.ContainsFunc(i.tries, func(c call) bool {
+		return c.life > first.life && c.life <= again.life && i.oldView(c)
+	})
 }
 
 func TestInspection_RepeatedSteps(t *testing.T) {
@@ -139,6 +140,7 @@ func TestInspection_RepeatedSteps(t *testing.T) {
 	for name, test := range map[string]struct {
 		object *object
 		again  stepCall
+		failed []call // calls of handlers without success
 		starts []uint64
 		want   string // text in the explanation; empty if there is none
 		none   bool   // is set if the second call is no repetition
@@ -150,10 +152,14 @@ func TestInspection_RepeatedSteps(t *testing.T) {
 		"record before the next start": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 20, "k"), starts: []uint64{0, 0, 25}},
 		"old view":                     {object: at(version{}, recorded), again: of("step-2", 2, 10, "k"), starts: []uint64{0, 0, 25}, want: "older than the record"},
 		"end of the handling":          {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"), starts: []uint64{0, 0, 35}},
-		"another key":                  {object: at(version{}, recorded), again: of("step-2", 1, 20, "other"), starts: []uint64{0, 0, 15}, none: true},
+		"set back by a failed call": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"),
+			failed: []call{{handler: "create_1", life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
+		"set back by a call with a new view": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"),
+			failed: []call{{handler: "create_1", life: 2, version: 20}}, starts: []uint64{0, 0, 25}},
+		"another key": {object: at(version{}, recorded), again: of("step-2", 1, 20, "other"), starts: []uint64{0, 0, 15}, none: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, starts: test.starts, life: 2}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.failed, starts: test.starts, life: 2}
 			i.repeatedSteps([]stepCall{of("step-1", 1, 10, "k"), test.again})
 			var why []string
 			for one := range i.Explained {
