@@ -146,8 +146,10 @@ func wideRunes(now time.Time) *runner.State {
 }
 
 // manyObjects returns a demo with n objects, of which a few need the user.
-func manyObjects(now time.Time, n int) *runner.State {
-	s := demo(now)
+func manyObjects(now time.Time, n int) *runner.State { return multiplied(demo(now), n) }
+
+// multiplied replaces the objects of a state by many objects like them; most are at rest.
+func multiplied(s *runner.State, n int) *runner.State {
 	patterns := s.Snapshot.Objects
 	objects := make([]*inspect.Object, n)
 	for i := range objects {
