@@ -38,7 +38,7 @@ func (c *cycle) detect(ctx context.Context, s *plan.Situation) (err error) {
 	return nil
 }
 
-// noteFailed records whether the object has failures, for requests to retry all of them.
+// noteFailed records whether the object has failures, for requests to retry the failures of all objects.
 func (c *cycle) noteFailed(failures []state.Failure) {
 	switch failed := c.memory.Flags.Failed.Load(); {
 	case len(failures) == 0:

@@ -105,5 +105,5 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 	}
 }
 
-// key identifies the object.
+// key returns the key of the object in the queue.
 func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.Resource.Key(), c.object) }

@@ -71,7 +71,7 @@ type daemonHost struct {
 	processor *Processor
 	deps      *core.Deps
 	memory    *memory.Memory
-	object    *object.Object                      // identity only
+	object    *object.Object                      // identity without contents
 	last      atomic.Pointer[core.ServedResource] // last served definition of the resource
 }
 
@@ -178,7 +178,7 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 		case err == nil:
 			return
 		case core.IsFenced(err) && !last:
-			return // sent with the next call
+			return // the patch is sent after the next call of the handler
 		case outbox.DropsAll(err), last && task.Reason() != 0:
 			logger.With(observe.ErrorAttrs(err)...).Error(what+"; discarding it", observe.EventKey, observe.LogPatchFailed)
 			return

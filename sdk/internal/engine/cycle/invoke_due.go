@@ -110,7 +110,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	return out, nil
 }
 
-// worthRecording reports whether the cycle has outcomes to record from before the operator's stop.
+// worthRecording reports whether a cycle that ended because the operator stops still has outcomes to record.
 func (c *cycle) worthRecording(err error, called map[string]handlers.Outcome) bool {
 	return errors.Is(err, core.ErrStopping) && (len(called) > 0 || !c.writes.Own.Empty())
 }

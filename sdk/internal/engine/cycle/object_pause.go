@@ -37,6 +37,6 @@ func (p *Processor) leaveAlone(c *cycle) (stopping []time.Duration) {
 		stopping = group.Stop(daemons.OperatorPausing)
 		p.detached.EmitStopping(c.memory.Identity, group)
 	}
-	c.memory.TakeRetry(c.memory.Retry.Load()) // nothing is retried
+	c.memory.TakeRetry(c.memory.Retry.Load()) // handlers of a paused object are not retried
 	return stopping
 }

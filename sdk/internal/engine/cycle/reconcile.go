@@ -40,7 +40,7 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, 
 		c.endPassRequest(s)
 		return p.deleteChildren(ctx, c, s)
 	}
-	if len(c.calls.out.ByID) > 0 { // filters can read the memo, which the change handlers can have changed
+	if len(c.calls.out.ByID) > 0 { // filters can read the memo, which the change handlers may have changed
 		var err error
 		if b, _, err = p.arrive(ctx, c, s); err != nil {
 			return err

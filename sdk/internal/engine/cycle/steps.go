@@ -21,18 +21,19 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// A step has an effect outside of the cluster, so all reasons to refuse its record are found before the effect, except for the
-// result itself. The record is written while the handler waits for it, by the only goroutine that writes for the object then.
+// A step has an effect outside of the cluster. So the operator checks before the effect whether it can record the step; only the
+// result can be checked no earlier than after the effect. The handler waits while the record is written, so no other goroutine
+// writes the object's records at the same time.
 
 var (
 	errStepRuns  = errors.New("another step or the sub-handlers of the same handler are running: steps run one after the other, and do not nest")
 	errStepEnded = errors.New("the handler has returned before the end of its step")
 )
 
-// stepRoom is the size of annotations that an object must have room for before a step is called, in bytes.
+// stepRoom is the room in bytes that the annotations of an object must have before a step is called.
 const stepRoom = 2 * state.MaxStepResult
 
-// recordAgain is the time until a handler is called again whose step could not be recorded.
+// recordAgain is the delay of the next attempt at a handler after a step could not be recorded.
 const recordAgain = time.Second
 
 // enter begins a step or the execution of the sub-handlers.
@@ -118,7 +119,7 @@ func (c *cycle) callStep(ctx context.Context, ref handlers.StepRef, do func(cont
 	return step, err
 }
 
-// reportStep emits the state of a step; empty if it has failed. The steps of a handler that has returned are not reported.
+// reportStep emits the state of a step, which is empty after a failure. The steps of a handler that has returned are not reported.
 func (s *subhandlers) reportStep(steps state.HandlerSteps, name string, as inspect.StepState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +131,8 @@ func (s *subhandlers) reportStep(steps state.HandlerSteps, name string, as inspe
 	observe.Emit(c.deps.Sink, observe.StepChanged{Subject: c.subject, Handler: s.parent, Step: inspect.Step{Name: name, State: as, Key: key, At: c.deps.Now()}})
 }
 
-// isUndone reports whether a deletion handler undoes a step of the cause. Only a creation has one result and one key for each object.
+// isUndone reports whether a deletion handler undoes a step of the cause. Only steps of creations can be undone, because an object
+// is created once, so that the step has one result and one key.
 func (c *cycle) isUndone(step handlers.StepRef) bool {
 	undoes := func(h *handlers.Handler) bool { return h.Undoes != nil && *h.Undoes == step }
 	return c.plan.Cause.Reason == handlers.ReasonCreate && c.served.Handlers.Any(handlers.Changing, undoes)
@@ -166,7 +168,7 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 			c.memory.Outbox.Steps = make(map[outbox.StepID]state.Step, 1)
 		}
 		c.memory.Outbox.Steps[id] = step
-		c.view.NoteSteps(steps) // the patch with the outcome has the result, too: the object may have it, if only the answer was lost
+		c.view.NoteSteps(steps) // the outcome patch includes the result, because the API server may have stored it and only the answer was lost
 		if core.IsFenced(err) {
 			return err
 		}
@@ -174,7 +176,7 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 	}
 	delete(c.memory.Outbox.Steps, id)
 	c.view.NoteSteps(steps)
-	// From now on, the state of the object counts as seen: if the object changes before the end, an update from this state follows.
+	// The handler has acted on this state of the object. If the object changes before the cause ends, an update from this state follows.
 	states := c.memory.Handled
 	if states == nil {
 		states = &memory.HandledStates{First: c.object.Detached(), Hashes: map[string]uint64{}}
@@ -186,7 +188,7 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 	return nil
 }
 
-// sendStep sends the record of a step, also if the context of the handler has ended: the effect has happened.
+// sendStep sends the record of a step, even after the context of the handler has ended, because the step has already had its effect.
 func (c *cycle) sendStep(ctx context.Context, p *patch.Patch) error {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
@@ -210,7 +212,7 @@ func (c *cycle) sendStep(ctx context.Context, p *patch.Patch) error {
 	return nil
 }
 
-// noteOutdated notes that a handler continues with the result for an earlier state of the object.
+// noteOutdated logs, once in each cycle, that a handler continues with the result of a step for an earlier state of the object.
 func (c *cycle) noteOutdated(steps state.HandlerSteps, name string, step state.Step) error {
 	hash, err := state.EssenceHash(c.plan.Cause.New)
 	if err != nil || hash == step.Essence || steps.Outdated {
