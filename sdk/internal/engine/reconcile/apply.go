@@ -33,7 +33,7 @@ type desired struct {
 
 	result      inspect.ChildResult // empty if no apply has changed the child
 	taken, left []children.Drift    // drifted fields that the pass took back, and drifted fields that stay with other managers
-	judged      bool                // left is complete
+	judged      bool                // left has all drifted fields that stay with other managers
 }
 
 // target is a copy of a kind's resource and lens for the requests of a pass. The kind itself can change during the pass, for

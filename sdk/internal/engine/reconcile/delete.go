@@ -26,7 +26,7 @@ func (r *Reconciler) Delete(ctx context.Context, b *core.Beginning) (left []stri
 		return unlisted, nil // the operator no longer serves the resource
 	}
 	if fence.MayBegin(ctx) != nil {
-		return unlisted, core.ErrStopping // a version from before a pause must not arrive after its begin
+		return unlisted, core.ErrStopping // an operator that may not act must not store the version, because it can be outdated after the pause
 	}
 	f.mu.Lock()
 	parent := f.parentOf(b.Object.UID)

@@ -53,8 +53,8 @@ const (
 type repeats struct {
 	last  []time.Time   // times of the last writes
 	until time.Time     // time before which the child is not applied
-	delay time.Duration // zero while there are few
-	about string        // field, with the manager if others have changed it
+	delay time.Duration // delay of the next write; 0 while few writes count
+	about string        // description for messages: the field, with the manager in a fight, or the error that caused a re-creation
 	alarm *alarm        // nil if there was none
 }
 
@@ -228,7 +228,7 @@ const (
 type brake struct {
 	prunes map[*kind][]time.Time
 	pulled map[*kind]bool
-	held   map[string]map[*parent]bool // parents that have kept children because of it, by the key of the children's resource
+	held   map[string]map[*parent]bool // parents that have kept children because of the brake, by the key of the children's resource
 
 	released bool // a person has permitted all deletions until the next start
 }

@@ -57,7 +57,7 @@ type noted struct {
 // Due implements [core.Passes].
 func (r *Reconciler) Due(ctx context.Context, b *core.Beginning) bool {
 	f := r.family(b.Key.Resource)
-	if f == nil || fence.MayBegin(ctx) != nil { // a version from before a pause must not arrive after its begin
+	if f == nil || fence.MayBegin(ctx) != nil { // an operator that may not act must not store the version, because it can be outdated after the pause
 		return false
 	}
 	f.arrive(b)
@@ -68,7 +68,7 @@ func (r *Reconciler) Due(ctx context.Context, b *core.Beginning) bool {
 	return len(p.wakes) > 0 && !p.retriesLater(b, now) && !p.waitsForBudget(now)
 }
 
-// Begin implements [core.Passes]. Without a pass, it returns a nil interface.
+// Begin implements [core.Passes]. If no pass is due, it returns a nil interface.
 func (r *Reconciler) Begin(ctx context.Context, b *core.Beginning) core.Pass {
 	if pass := r.begin(ctx, b); pass != nil {
 		return pass
@@ -108,7 +108,7 @@ func (r *Reconciler) begin(ctx context.Context, b *core.Beginning) *Pass {
 	return p.pass
 }
 
-// arrive stores the newest state of a parent, and adds the reasons for a pass that a cycle knows.
+// arrive stores the newest state of a parent, and adds the reasons for a pass that the cycle has found.
 func (f *family) arrive(b *core.Beginning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -91,7 +91,7 @@ func (p *Pass) waves(which func(*child) bool) (all [][]*desired) {
 	p.parent.waves = false
 	for _, k := range slices.Backward(f.kinds) {
 		if k.owned.Keep || k.resource == nil || !p.owner.Deleting && !k.prunable() || p.leftOut(k) {
-			continue // the cluster can serve a kind again that the pass has left out
+			continue // the pass has left the kind out, even if the cluster serves it by now
 		}
 		if wave := p.candidates(k, which); len(wave) > 0 {
 			all = append(all, wave)

@@ -38,7 +38,7 @@ type Reconciler struct {
 	limiter *rate.Limiter
 
 	mu       sync.Mutex
-	families map[string]*family // keys are the keys of the parents' resources
+	families map[string]*family // families by the key of the parents' resource
 	streams  map[streamKey]*stream
 }
 
@@ -93,7 +93,7 @@ type child struct {
 	kind    *kind
 	managed []byte // JSON of the managedFields while the entry is not verified; otherwise nil
 
-	verified uint64    // value of Entry when the entry last covered all applied fields; 0 if unknown
+	verified uint64    // hash of the operator's entry (Digest.Entry) when it last covered all applied fields; 0 if unknown
 	fight    *repeats  // reverts of changes by others; nil if there were none
 	unstable *unstable // nil if the operator has sent no other object since the last change of the parent
 	turned   int64     // Unix time in nanoseconds of the last change of the state; 0 if it is older than the process

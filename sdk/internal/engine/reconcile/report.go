@@ -149,7 +149,7 @@ func (p *Pass) results() []observe.PassedChild {
 		case !again:
 			places[c.at] = len(all)
 			all = append(all, c.PassedChild)
-		case c.Result != inspect.ResultUnchanged: // otherwise, the first apply of the pass says more
+		case c.Result != inspect.ResultUnchanged: // an apply without a change must not replace the result of the first apply
 			c.Drift = append(all[i].Drift, c.Drift...)
 			all[i] = c.PassedChild
 		}

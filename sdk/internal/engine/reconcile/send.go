@@ -72,7 +72,7 @@ func (p *Pass) update(ctx context.Context, d *desired, c *child, drift []childre
 			force, version = true, ""
 		case kube.IsOtherUID(err), kube.Classify(err) == kube.Conflict && version == "":
 			p.lose(d)
-			if d.lost++; d.lost == maxTries { // an admission webhook can refuse by the same status
+			if d.lost++; d.lost == maxTries { // an admission webhook can refuse the request with the same status code
 				return p.failed("apply", d, err)
 			}
 			return p.adopt(ctx, d)
@@ -135,7 +135,7 @@ func (p *Pass) send(ctx context.Context, d *desired, tree map[string]any, uid, v
 	if version != "" {
 		sent = object.With(sent, object.Path{"metadata", "resourceVersion"}, version)
 	}
-	body, err := object.AppendJSON(make([]byte, 0, 1024), sent, nil) // most children fit in
+	body, err := object.AppendJSON(make([]byte, 0, 1024), sent, nil) // most children fit into this capacity
 	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", d, err)
 	}

@@ -102,7 +102,7 @@ func (r *Reconciler) Adjust(ctx context.Context, served, known []resources.Resou
 		}
 	}
 	for key, f := range r.families {
-		if r.isListed(key) { // perhaps because a stream was stopped whose list was missing
+		if r.isListed(key) { // a stopped stream may have been the last one without a list
 			f.requeueWaiting()
 		}
 	}
@@ -178,7 +178,7 @@ func (f *family) resolve(known []resources.Resource) {
 			continue
 		}
 		if k.resource != nil && (found == nil || found.Key() != k.resource.Key()) {
-			for name := range k.children { // without the definition of a kind, its objects do not exist
+			for name := range k.children { // the objects of a kind are deleted with its definition
 				f.remove(k, name)
 			}
 			f.dropBrake(k.resource.Key())

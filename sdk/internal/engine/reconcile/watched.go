@@ -50,7 +50,7 @@ func (f *family) resolveWatched(known []resources.Resource) {
 			continue
 		}
 		if k.resource != nil && (found == nil || found.Key() != k.resource.Key()) {
-			k.forget("", nil) // without the definition of a kind, its objects do not exist
+			k.forget("", nil) // the objects of a kind are deleted with its definition
 		}
 		if found != nil && k.resource == nil {
 			f.wakeAll()
