@@ -28,7 +28,7 @@ func (c caller) engine() func(context.Context, *handlers.Call) (any, error) {
 	}
 }
 
-// callerOf returns a caller that makes a request with request and passes it to fn. For filters, request gets a nil Call.
+// callerOf returns a caller that calls fn with the result of request. For filters, request gets a nil Call.
 func callerOf[R any](request func(*handlers.Cause, *handlers.Call) (*R, error), fn func(context.Context, *R) (any, error)) caller {
 	return caller{
 		request: requestMaker{reflect.TypeFor[R](), func(cause *handlers.Cause) (any, error) {

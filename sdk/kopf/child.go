@@ -35,10 +35,10 @@ type ChildState string
 
 // The values of [Child].State.
 const (
-	ChildUnknown     ChildState = "unknown" // its controller has written no status yet
+	ChildUnknown     ChildState = "unknown" // the child's controller has written no status yet
 	ChildProgressing ChildState = "progressing"
 	ChildReady       ChildState = "ready"
-	ChildFailed      ChildState = "failed" // it does not become ready without a change
+	ChildFailed      ChildState = "failed" // the child cannot become ready without a change
 	ChildTerminating ChildState = "terminating"
 )
 

@@ -34,7 +34,7 @@ var errNoConditions = errors.New("set a condition: this handler cannot; use a ch
 
 // SetCondition sets a condition of the object, whose resource must have [Conditions]. The operator writes the condition after
 // the handler, whatever the handler returns, and keeps it until SetCondition sets another condition of this type. A condition
-// without a Status removes the condition of its type. The operator replaces a LastTransitionTime and an ObservedGeneration of
+// without a Status removes the condition of its type. The operator fills in LastTransitionTime and ObservedGeneration if they are
 // zero. It keeps the present LastTransitionTime while the Status stays the same.
 //
 // SetCondition returns a permanent error if the type is Ready, Reconciling or Stalled, or if a field such as the Reason is missing

@@ -10,8 +10,8 @@ import (
 
 const (
 	// minGarbage is the garbage in bytes that a program of [Main] accumulates before a collection. By default, Go collects
-	// when the garbage equals the memory in use, and is at least 4 MB. An operator with few objects would collect after
-	// every forty objects.
+	// when the garbage equals the memory in use, and is at least 4 MB. An operator with few objects would start a
+	// collection after every forty handled objects.
 	minGarbage = 10 << 20
 
 	// minHeap is the heap size of Go's first collection at a percentage of 100. It is proportional to the percentage.
@@ -87,7 +87,7 @@ func inHeap() (live, returnable uint64) {
 	return v[0], max(v[0], v[1]) - v[0] + v[2]
 }
 
-// runtimeMetrics returns the values of metrics of the Go runtime; 0 for those that this version of Go lacks.
+// runtimeMetrics returns the values of metrics of the Go runtime; 0 for metrics that this version of Go lacks.
 func runtimeMetrics(names ...string) []uint64 {
 	samples, values := make([]metrics.Sample, len(names)), make([]uint64, len(names))
 	for i, name := range names {

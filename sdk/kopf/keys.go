@@ -33,7 +33,7 @@ func stepperOf(subs *subHandlers, r *Request, reason Reason) stepper {
 	return s
 }
 
-// key returns the key of a part.
+// key returns the idempotency key of a part of the handling.
 func (s stepper) key(part string) StepKey {
 	handler, turn := "", string(s.reason)
 	if s.call != nil {
@@ -74,9 +74,9 @@ func (k StepKey) UUID() string {
 	return strings.Join([]string{text[:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
 }
 
-// Name returns a name with the key, for systems in which the name of a thing is its only key. It is a DNS label of at most limit
-// characters if the prefix begins with a letter, such as "uploads-5c2vy…". The prefix is shortened before the key, which has 20
-// characters of the name; a limit below 20 shortens the key, too, so that names can collide.
+// Name returns a name with the key, for systems that identify a resource only by its name. The name is a DNS label of at most limit
+// characters if the prefix begins with a letter, such as "uploads-5c2vy…". The last 20 characters are from the key. If the name is
+// too long, the prefix is cut. A limit below 20 also cuts the key, so names can collide.
 func (k StepKey) Name(prefix string, limit int) string {
 	const chars = 20 // 100 bits
 	key := string(k[:max(0, min(chars, limit, len(k)))])

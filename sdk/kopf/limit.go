@@ -29,7 +29,7 @@ var _ LimitOption = (*Limiter)(nil)
 
 // Limit permits at most n concurrent calls of a handler, counted over all objects. Handlers that are given the same Limiter share
 // the limit. An object that waits for a slot occupies no worker, costs no request, and stores nothing. Objects that are being
-// deleted come first, then the object that has waited longest. A call has its slot from its begin to its end. Sub-handlers run in
+// deleted come first, then the object that has waited longest. A call keeps its slot until it ends. Sub-handlers run in
 // the slot of their parent, and cannot have a Limit. The limit counts the calls of one process: with 4 shards, each in a process,
 // the limit is 4 × n. Less than 1 is a registration error. See [Limiting calls].
 //
@@ -42,7 +42,7 @@ func Limit(n int) *Limiter {
 	return l
 }
 
-// Rate permits the begin of at most n calls in each period, in even intervals, and returns the limiter. Less than 1 call, a period
+// Rate permits at most n calls to start in each period, in even intervals, and returns the limiter. Less than 1 call, a period
 // that is not positive, and a second Rate are registration errors.
 func (l *Limiter) Rate(n int, per time.Duration) *Limiter {
 	switch {

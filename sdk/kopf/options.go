@@ -141,8 +141,8 @@ func RetryDelay(d time.Duration) RetryOption {
 // GrowingRetryDelay doubles the delay before each retry after an error without a delay, from first up to most. Each delay is
 // up to a fifth shorter or longer, so that objects that fail together are not retried together. The number of attempts is
 // stored on the object, so the delay continues to grow after a restart; it starts again with the next change of the object,
-// and with the next tick of a timer. Errors with a delay, such as of [Temporaryf], have that delay. A first delay of 0, a most
-// below first, and a [RetryDelay] of the same handler are registration errors.
+// and with the next tick of a timer. An error that has a delay, such as a [TemporaryError], keeps its delay. It is a
+// registration error if first is 0, if most is less than first, or if the handler also has a [RetryDelay].
 func GrowingRetryDelay(first, most time.Duration) RetryOption {
 	return once("GrowingRetryDelay", func(c *config) {
 		c.Backoff, c.MaxBackoff = c.duration("GrowingRetryDelay", first), c.duration("GrowingRetryDelay", most)
@@ -289,7 +289,7 @@ type config struct {
 	whens  []when
 	wheres []where
 	errs   []string
-	limits func(*core.Deps) core.CallLimits // set by [Limiter], so that the linker leaves the rest out without one
+	limits func(*core.Deps) core.CallLimits // set by [Limiter]; nil without one, so that the linker omits the code for limits
 	given  map[string]bool                  // names of the options that can be given once
 }
 

@@ -40,7 +40,7 @@ type Registry struct {
 	handlers []registration
 	errs     []error
 
-	// These are nil without handlers that need them, so that the linker leaves the rest out.
+	// Each of the following fields is nil unless a handler needs it, so that the linker omits unused code.
 	passes     func(*core.Deps) core.Passes
 	conditions func(*core.Deps) core.Conditions
 	limits     func(*core.Deps) core.CallLimits

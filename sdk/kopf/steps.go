@@ -8,14 +8,14 @@ import (
 )
 
 // Step calls do, records its result on the object, and returns the result. Later attempts at this handling return the recorded
-// result without a call. If the process ends between the call and the record, the next one calls do again, with the same key: pass
-// it to the other system. So do is called at least once, and with one key. The name identifies the step in the handler; the order
-// of steps does not matter.
+// result without a call. If the process ends between the call and the record, the next attempt calls do again, with the same key.
+// So do is called at least once, always with the same key: pass the key to the other system. The name identifies the step in the
+// handler; the order of steps does not matter.
 //
-// An error of do is not recorded; the handler must return it, as all errors of Step. If the API server does not accept the record,
-// the error is temporary, and this process does not call do again. Results are the JSON of R, of at most 4 KiB, in at most 32 steps
-// of a handling; they must contain no secrets. Otherwise, the error is permanent. Steps of a handler run one after the other, while
-// the handler runs. In a request constructed in a test, Step only calls do. See [Steps].
+// An error of do is not recorded. The handler must return every error of Step. If the API server does not accept the record, the
+// error is temporary, and this process does not call do again. The result is stored as JSON. It is a permanent error if the JSON has
+// more than 4 KiB or seems to contain a secret, and if the handling has more than 32 steps. Steps must run one after the other, and
+// end before the handler returns. In a request constructed in a test, Step only calls do. See [Steps].
 //
 // [Steps]: https://github.com/kopf-dev/kopf/blob/main/docs/outside-resources.md#steps
 func Step[R any](ctx context.Context, c Stepper, name string, do func(ctx context.Context, key StepKey) (R, error)) (result R, err error) {

@@ -35,7 +35,7 @@ type ProgressRecord struct {
 	Started time.Time // time when the handler was first selected
 	Stopped time.Time // time of success or permanent failure; zero until then
 	Delayed time.Time // earliest time of the next call; zero means at once
-	Purpose Reason    // reason of the call
+	Purpose Reason    // reason for which the handler is called, such as "create"; empty if unknown
 	Retries int       // number of calls so far
 	Success bool      // the handler succeeded
 	Failure bool      // the handler failed permanently

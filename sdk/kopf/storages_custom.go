@@ -59,7 +59,7 @@ func engineDiffBase(s DiffBaseStorage, prefix string) state.DiffBaseStorage {
 // cycleBinding binds a user-defined storage to a cycle. Unlike the engine's storages, user-defined storages get a context,
 // because they may use databases.
 type cycleBinding struct {
-	ctx  context.Context // context of the cycle, whose storage is dropped after it
+	ctx  context.Context // context of the cycle; the bound storage is only used in this cycle
 	body *Object         // nil outside of a cycle
 }
 

@@ -23,13 +23,13 @@ type Undo[T, R any] struct {
 	Recorded bool    // false if the step has no record: it was not called, or the operator was killed during the call
 }
 
-// OnUndo registers a deletion handler that undoes a step of the object's creation: see [Step]. The handler argument is the id of the
-// handler of [OnCreate] or [OnField] with the step, or of its sub-handler, such as "create/bucket". The result of the step stays on the
-// object until the end of the object.
+// OnUndo registers a deletion handler that undoes a step of the object's creation: see [Step]. The argument handler is the id of the
+// [OnCreate] or [OnField] handler that runs the step, or of its sub-handler, such as "create/bucket". The result of the step stays on
+// the object until the object is deleted.
 //
-// The function is called for each object that is deleted, also without a result, because the call can have happened: then look for
-// its effect by the key. Otherwise, it is a handler as of [OnDelete]: it is retried, and if it fails permanently, the object is
-// released. It needs an id of its own. Steps for other reasons than the creation are not undone. See [Undoing].
+// The function is called for each object that is deleted, even if the step has no recorded result, because the step may have had its
+// effect nevertheless: then look for the effect by the key. In all else, the handler is like an [OnDelete] handler: it is retried, and
+// if it fails permanently, the object is released. It needs its own id. Only steps of creations are undone. See [Undoing].
 //
 // [Undoing]: https://github.com/kopf-dev/kopf/blob/main/docs/outside-resources.md#undoing
 func OnUndo[T, R any](r *Registry, resource Selector, handler, step string, undo func(context.Context, *Undo[T, R]) error, opts ...DeleteOption) {
@@ -72,7 +72,8 @@ func undoOf[T, R any](call *handlers.Call, step handlers.StepRef) (*Undo[T, R], 
 	return u, nil
 }
 
-// undoMistakes returns an error for each undone step without its handler. It is checked last, because handlers have any order.
+// undoMistakes returns an error for each [OnUndo] whose handler is not registered. It is called after all registrations, because
+// OnUndo may be called before the handler is registered.
 func (r *Registry) undoMistakes() []error {
 	var errs []error
 	for _, h := range r.registry.All() {
@@ -84,7 +85,7 @@ func (r *Registry) undoMistakes() []error {
 	return errs
 }
 
-// creates reports whether a handler is called for creations, and has an id or can have a sub-handler with it.
+// creates reports whether a handler is called for creations, and has the id or can have a sub-handler with the id.
 func creates(h *handlers.Handler, id string) bool {
 	ofCreation := h.Family == handlers.Create || h.Family == handlers.Field && (len(h.Reasons) == 0 || slices.Contains(h.Reasons, handlers.ReasonCreate))
 	return ofCreation && (h.ID == id || strings.HasPrefix(id, h.ID+"/"))
