@@ -49,7 +49,7 @@ type ChaosPlan struct {
 //	operator.WaitHandled(claim)
 //
 // The same seed leads to the same kills, and to the same faults for the same requests. The timing depends on the machine,
-// so a replay is similar to the run, not equal.
+// so a replay is similar to the run, but not identical.
 func Chaos(seed uint64) ChaosPlan {
 	return ChaosPlan{Seed: seed, Rules: ChaosRules(), KillWithin: 50, Weather: 2 * time.Second, Jump: 30 * time.Second}
 }

@@ -66,7 +66,7 @@ func requestFaults() []Fault {
 func firstLists() func(*http.Request) bool {
 	type first struct {
 		life    string
-		request *http.Request // compared, because several rules check the same request
+		request *http.Request // first list of the path; several rules check the same request
 	}
 	var mu sync.Mutex
 	seen := map[string]first{} // by path

@@ -51,7 +51,7 @@ type Cluster struct {
 // estate is the state that a cluster shares with the clusters of subtests.
 type estate struct {
 	client  *kube.Client
-	session *kube.Session // session of client
+	session *kube.Session // session of the field client
 	lasting bool          // the cluster continues to exist after the tests
 
 	mu         sync.Mutex

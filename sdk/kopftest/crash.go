@@ -34,7 +34,7 @@ type CrashPlan struct {
 	patience time.Duration // limit of the wait for the outcome; 0 is the timeout of the test
 }
 
-// Crashing is a run of the scenario of [EveryCrash], in a namespace of its own.
+// Crashing is a run of the scenario of [EveryCrash], in a separate namespace.
 type Crashing struct {
 	*Cluster
 	run *crashRun
@@ -84,7 +84,7 @@ func EveryCrash(t *testing.T, plan CrashPlan, scenario func(*Crashing)) {
 	t.Helper()
 	budget, random := crashBudget(t), rand.New(rand.NewPCG(Seed(t), 0)) //nolint:gosec // it has to be the same in each run
 	start := time.Now()
-	var dead []*run // they end on their own, as their requests fail, while the next runs begin
+	var dead []*run // killed operators, which end on their own while the next runs start, because their requests fail
 	plan.bury = func(r *run) { dead = append(dead, r) }
 	t.Cleanup(func() { awaitAll(t, dead) })
 	undisturbed := undisturbedRun(t, plan, scenario)
@@ -162,7 +162,7 @@ func undisturbedRun(t *testing.T, plan CrashPlan, scenario func(*Crashing)) *cra
 	points := slices.Clone(run.points)
 	run.mu.Unlock()
 	run.end()
-	run.points = points // without the requests of an orderly stop
+	run.points = points // drops the points that end added by an orderly stop
 	return run
 }
 

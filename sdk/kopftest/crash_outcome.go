@@ -100,7 +100,8 @@ func (r *crashRun) knows(kind, name any, paths []string) bool {
 // appliedPattern matches the record of an applied child, which depends on the UID of its parent.
 var appliedPattern = regexp.MustCompile(`/applied: 1:[0-9a-f]{16}`)
 
-// normal returns the identity of an object, and the fields that the operator and the test have set, without what differs between runs.
+// normal returns the identity of an object, and the fields that the operator and the test have set, without values that differ
+// between runs.
 func (r *crashRun) normal(o map[string]any) (id, text string, err error) {
 	namespace := r.cluster.Namespace
 	r.mu.Lock()
@@ -178,8 +179,8 @@ func (r *crashRun) await(judge func(state outcome, vanishing bool) (differences 
 	}
 }
 
-// differences describes how another outcome differs: by more effects of calls, which no later event can undo, and by all
-// else. Allowed calls may have more effects.
+// differences describes how got differs from o: more has the calls with too many effects, which no later event can undo, and others
+// has all other differences. The allowed calls may have any number of additional effects.
 func (o outcome) differences(got outcome, allowed map[string]bool) (more, others string) {
 	var b strings.Builder
 	for _, id := range sortedUnion(o.objects, got.objects) {

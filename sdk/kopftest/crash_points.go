@@ -85,7 +85,7 @@ func classOf(r *http.Request, body []byte) string {
 	return fmt.Sprint(r.Method, " ", t.plural, "/", t.subresource, " ", fields)
 }
 
-// fieldDepth is the depth to which the fields of a request are distinguished: an annotation of a handler is one.
+// fieldDepth is the depth to which the fields of a request are distinguished. Each annotation is a separate field.
 const fieldDepth = 3
 
 // fieldsIn returns the sorted paths of the fields of a merge patch or an object, and the operations of a JSON patch.

@@ -15,7 +15,7 @@ type crashRun struct {
 	plan    CrashPlan
 	cluster *Cluster
 	proxy   *FaultProxy
-	at      *crashPoint // nil in the undisturbed run
+	at      *crashPoint // point at which the operator is killed; nil in the undisturbed run
 
 	ending chan struct{}
 	finish func()        // closes ending, once
@@ -25,13 +25,13 @@ type crashRun struct {
 	life     *crashLife
 	lives    []*crashLife
 	counts   map[string]int  // number of requests and calls by event
-	points   []crashPoint    // only in the undisturbed run
+	points   []crashPoint    // recorded points; only in the undisturbed run
 	reached  bool            // the operator was killed at the point
 	written  map[string]bool // paths of the objects that the operator has written
 	managers map[string]bool // managers of the fields that the operator and the test have set
 	effects  map[string][]effect
 
-	outcome outcome // only of the undisturbed run
+	outcome outcome // outcome of the undisturbed run; zero in other runs
 }
 
 func newCrashRun(t testing.TB, plan CrashPlan, at *crashPoint) *crashRun {
@@ -108,7 +108,7 @@ func (r *crashRun) answer(req *http.Request, body []byte) {
 		Metadata struct{ Name, UID string }
 	}
 	if json.Unmarshal(body, &object) != nil || object.Metadata.UID == "" {
-		return // it is an error
+		return // the answer is an error
 	}
 	path, t := strings.TrimSuffix(req.URL.Path, "/"), targetOf(req)
 	switch {

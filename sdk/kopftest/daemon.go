@@ -9,8 +9,8 @@ import (
 )
 
 // A DaemonRun is a daemon that runs in a test, without a cluster. The daemon and the test take turns. The test waits in
-// [DaemonRun.NextSleep] until the daemon calls Sleep. This Sleep then lasts until the test calls the next method that
-// continues the daemon, whatever its duration is. Set, Remove and Replace change the daemon's object; Object, Patches and
+// [DaemonRun.NextSleep] until the daemon calls Sleep. Whatever the duration of this Sleep is, it lasts until the test calls
+// the next method that continues the daemon. Set, Remove and Replace change the daemon's object; Object, Patches and
 // the fields of the Request have the daemon's results.
 //
 // In a bubble of [testing/synctest], Sleep lasts for its duration by the fake clock. A bubble can also test daemons that

@@ -83,7 +83,7 @@ func (d *decisions) count(key string) int {
 	return d.seen[key]
 }
 
-// applies reports whether a rule applies to a request, or to an event of it.
+// applies reports whether a rule applies to a request, or to an event of the request's stream.
 func (d *decisions) applies(i int, r *http.Request, key string, n int) bool {
 	rule := d.faults.Rules[i]
 	if rule.Match != nil && !rule.Match(r) || rule.Times > 0 && d.applied[i] >= rule.Times {

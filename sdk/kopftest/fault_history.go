@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// history records the versions and events that passed through a proxy. Stale lists need the versions, outdated events
-// the events.
+// history records the versions and events that passed through a proxy. [FaultStale] needs the versions, and
+// [FaultOutdated] needs the events.
 type history struct {
 	mu       sync.Mutex
 	versions []version

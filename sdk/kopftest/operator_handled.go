@@ -160,8 +160,9 @@ func (op *Operator) waitState(o *Object, what string, judge func(*inspect.Object
 	return state
 }
 
-// followState is separate from the functions that fail the test, so that failures are reported for the line of the test:
-// t.Helper does not work for functions in the body of a range over an iterator.
+// followState waits until judge accepts the state of the object. It returns the state, or the reason of a failure. It does not fail
+// the test itself, because t.Helper has no effect in the body of a range over an iterator, so that the failure would be reported for
+// a line of this package.
 func (op *Operator) followState(o *Object, judge func(*inspect.Object, time.Time) (verdict, string)) (_ inspect.Object, failure string) {
 	ctx, cancel := op.cluster.context()
 	defer cancel()

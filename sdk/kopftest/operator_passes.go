@@ -12,8 +12,8 @@ import (
 )
 
 // WaitPass waits until a pass of an object has ended with an outcome, and returns the pass. The pass has seen the version of the
-// object that the test wrote last, or a newer one. So the test fails if its last change causes no pass, such as a change of the
-// status.
+// object that the test wrote last, or a newer one. So the test fails if its last write causes no pass, for example if it changes only
+// the status.
 func (op *Operator) WaitPass(o *Object, outcome inspect.PassOutcome) inspect.Pass {
 	op.cluster.t.Helper()
 	state := op.waitState(o, "a pass is "+string(outcome), func(state *inspect.Object, _ time.Time) (verdict, string) {
@@ -101,7 +101,7 @@ func (op *Operator) unrest(state *inspect.Object) string {
 	return fmt.Sprintf("a pass has changed %d of %d applied children, and pruned %d%s", p.Applied-p.Unchanged, p.Applied, p.Pruned, op.changedChildren(state.Ref))
 }
 
-// changedChildren returns the results of the last pass for the children that are not as they were.
+// changedChildren returns the results of the last pass for the children that the pass has changed.
 func (op *Operator) changedChildren(parent inspect.Ref) string {
 	op.cluster.t.Helper()
 	ctx, cancel := op.cluster.context()

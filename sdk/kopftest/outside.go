@@ -28,9 +28,9 @@ func (e effect) String() string { return fmt.Sprintf("key %q in life %d", e.key,
 
 // Do is a call to the other system: it carries out the effect and returns its error. Name is the name of the call, such as
 // "CreateBucket". A call with a key has its effect once, and later calls with this name and key return nil; a call with an empty
-// key has an effect each time. EveryCrash kills the operator before the effect, or after the effect and before the answer: then Do
-// returns an error. The context is the context of the handler if it is at hand: it identifies the operator that makes the call. Do
-// is safe for concurrent use, and carries out one effect at a time.
+// key has an effect each time. EveryCrash kills the operator before the effect, or after the effect and before the answer; then Do
+// returns an error. Pass the context of the handler if you have it, because it identifies the operator that makes the call. Do is
+// safe for concurrent use, and carries out one effect at a time.
 func (o *Outside) Do(ctx context.Context, name, key string, carryOut func() error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -197,7 +197,7 @@ func (op *Operator) lastLines() string {
 	return "\nthe last lines of the operator's log:\n" + indented(strings.Join(lines, "\n"))
 }
 
-// namesakes returns the existing objects in the place of a missing object.
+// namesakes lists the existing objects of a resource in the namespace of a missing object.
 func (c *Cluster) namesakes(ctx context.Context, res *resources.Resource, namespace string) string {
 	list, err := c.client.WithoutRetries().List(ctx, res, namespace, kube.ListOptions{Limit: reportedObjects})
 	if err != nil {

@@ -243,7 +243,7 @@ func changes(stream *kube.Stream, objects map[string]*object.Object, enough func
 	}
 }
 
-// waitError returns the cause of the context's end; the error if the context has not ended.
+// waitError returns the cause of the context's end, or err if the context has not ended.
 func waitError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
