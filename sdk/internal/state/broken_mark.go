@@ -14,7 +14,7 @@ const (
 	// asideName is the start of the names of annotations that keep unreadable values.
 	asideName = "unreadable."
 
-	// MaxAside limits the bytes that are kept of an unreadable value.
+	// MaxAside is the maximum number of bytes of an unreadable value that the operator keeps.
 	MaxAside = 4096
 )
 
@@ -28,12 +28,12 @@ type BrokenMark struct {
 	prefix, name string // prefix and name of the annotation that keeps the broken value
 }
 
-// brokenAnnotation returns the error of an annotation below a prefix.
+// brokenAnnotation returns the error about the unreadable value of an annotation below a prefix.
 func brokenAnnotation(what, prefix, key string, err error) *BrokenMark {
 	return &BrokenMark{What: what, Path: annotation(key), Err: err, prefix: prefix, name: strings.TrimPrefix(key, prefix+"/")}
 }
 
-// brokenField returns the error of a field.
+// brokenField returns the error about the unreadable value of a field.
 func brokenField(what string, path object.Path, err error) *BrokenMark {
 	return &BrokenMark{What: what, Path: path, Err: err, prefix: knownPrefix, name: path[len(path)-1]}
 }
@@ -80,7 +80,7 @@ func (m *BrokenMark) SetAside(obj map[string]any, p *patch.Patch) {
 	storePrefixMarker(m.prefix, obj, p)
 }
 
-// firstBytes returns the start of a text. It does not cut inside a character.
+// firstBytes returns the start of a string. It does not cut inside a character.
 func firstBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text

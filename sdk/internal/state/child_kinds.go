@@ -9,8 +9,8 @@ import (
 )
 
 // ChildKinds records the kinds of an object's children in an annotation, such as "deployments.apps,services". A later release
-// that does not declare one of the kinds can then say that children of the kind are left. The annotation's
-// name has a hyphen: no name of a function, and thus no record of a handler, is the same.
+// that does not declare one of the kinds can then warn about remaining children of the kind. The name of the
+// annotation has a hyphen, so it differs from the records of handlers that are identified by the names of their functions.
 type ChildKinds struct {
 	Prefix string
 }

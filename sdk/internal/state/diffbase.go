@@ -29,7 +29,7 @@ const lastHandled = "the last-handled configuration"
 func decodeEssence(stored any) (map[string]any, error) {
 	text, ok := stored.(string)
 	if !ok {
-		return nil, fmt.Errorf("want text, got %T", stored)
+		return nil, fmt.Errorf("want a string, got %T", stored)
 	}
 	v, err := object.DecodeJSON([]byte(text))
 	if err != nil {

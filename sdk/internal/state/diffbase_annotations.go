@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// AnnotationsDiffBase stores the essence as text in an annotation.
+// AnnotationsDiffBase stores the essence as JSON in an annotation.
 type AnnotationsDiffBase struct {
 	Prefix  string        // prefix of the annotation
 	Key     string        // name of the annotation

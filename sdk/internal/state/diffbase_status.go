@@ -7,9 +7,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// StatusDiffBase stores the essence as text in a field, usually of the status.
+// StatusDiffBase stores the essence as a JSON string in a field, usually of the status.
 type StatusDiffBase struct {
-	Field   object.Path   // path of the text
+	Field   object.Path   // path of the string
 	Ignored []object.Path // fields that are excluded from the essence
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// AnnotationsProgress stores each record as JSON text in an annotation.
+// AnnotationsProgress stores each record as JSON in an annotation.
 type AnnotationsProgress struct {
 	Prefix   string // prefix of the annotations
 	TouchKey string // name of the annotation that a touch changes
@@ -46,7 +46,7 @@ func (s *AnnotationsProgress) Fetch(obj map[string]any, id string) (*Record, err
 func decodeRecord(stored any) (*Record, error) {
 	text, ok := stored.(string)
 	if !ok {
-		return nil, fmt.Errorf("want text, got %T", stored)
+		return nil, fmt.Errorf("want a string, got %T", stored)
 	}
 	v, err := object.DecodeJSON([]byte(text))
 	if v == nil || err != nil {

@@ -142,7 +142,7 @@ func parseRecord(m map[string]any) (*Record, error) {
 	return r, nil
 }
 
-// maxTime is greater than the length of any written time.
+// maxTime is the maximum number of characters of a time that is parsed; times of operators are shorter.
 const maxTime = 64
 
 // parser reads fields and keeps the first error.

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
 
-// StepTurn returns the part of idempotency keys that differs between the handlings of an object. A handler is called for one creation
-// and one deletion of an object, so that these need no number.
+// StepTurn returns the part of idempotency keys that differs between the handlings of an object. An object is created
+// once and deleted once, so these handlings need no number.
 func StepTurn(reason handlers.Reason, epoch int) string {
 	switch reason {
 	case handlers.ReasonCreate, handlers.ReasonDelete:

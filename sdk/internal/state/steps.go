@@ -114,7 +114,7 @@ type StepStorage struct {
 	Prefix string
 }
 
-// Read returns the record of a handler. Without a readable record, it returns an empty one.
+// Read returns the record of a handler. If there is no readable record, it returns an empty record.
 func (s StepStorage) Read(obj map[string]any, id string) HandlerSteps {
 	if steps, ok := decodeSteps(object.Annotations(obj)[s.key(id, obj)], obj); ok && steps.Handler == id {
 		return steps
@@ -164,7 +164,7 @@ func decodeSteps(stored any, obj map[string]any) (HandlerSteps, bool) {
 	return steps, err == nil
 }
 
-// Store records steps through the patch. It removes a record that equals an absent one.
+// Store records steps through the patch. It removes the annotation of an empty record.
 func (s StepStorage) Store(obj map[string]any, steps HandlerSteps, p *patch.Patch) error {
 	key := s.key(steps.Handler, obj)
 	_, stored := object.Annotations(obj)[key]
