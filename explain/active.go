@@ -61,7 +61,7 @@ func rankOf(p inspect.HandlerPhase) int {
 	return len(precedence)
 }
 
-// Try formats a handler's attempt and the limit, as "2/5" or "2"; empty before the first.
+// Try formats the number of a handler's attempt and the limit, such as "2/5" or "2". It is empty before the first attempt.
 func Try(h *inspect.HandlerState) string {
 	switch {
 	case h.Attempt == 0:

@@ -16,7 +16,7 @@ type Alarm struct {
 	Rest string
 }
 
-// Alarm returns the gravest alarm at a moment.
+// Alarm returns the gravest alarm at a time.
 func (s *State) Alarm(now time.Time) Alarm {
 	switch {
 	case s.Cluster.Phase == runner.ClusterFailed:
@@ -97,7 +97,7 @@ func buildFailed(s *State) Alarm {
 	a := Alarm{Tone: Err, Fact: "✗ build failed"}
 	if len(s.Build.Errors) > 0 {
 		e := s.Build.Errors[0]
-		message, _, _ := strings.Cut(FirstLine(e.Message), " (type ") // the page has all of it; here is the rest more important
+		message, _, _ := strings.Cut(FirstLine(e.Message), " (type ") // the page of the build shows the whole message
 		a.Fact = strings.TrimSpace("✗ " + e.Position() + " " + message)
 	}
 	if s.Process.Phase == runner.ProcessRunning {

@@ -2,8 +2,8 @@ package explain
 
 import "github.com/kopf-dev/kopf/sdk/inspect"
 
-// AllListed reports whether an operator has listed all objects. One that has just started
-// has not: an object that it does not publish is not necessarily gone.
+// AllListed reports whether an operator has listed all objects. Before that, an object that
+// the operator does not publish may still exist.
 func AllListed(s *inspect.Snapshot) bool {
 	if s == nil || s.Operator.State == inspect.OperatorStarting {
 		return false
@@ -13,6 +13,6 @@ func AllListed(s *inspect.Snapshot) bool {
 			return false
 		}
 	}
-	// Until the selectors of its handlers are resolved, the operator has none of them.
+	// Until the operator has resolved the selectors of its handlers, all three lists are empty.
 	return len(s.Handlers) == 0 || len(s.Served)+len(s.Reviewed)+len(s.Unserved) > 0
 }

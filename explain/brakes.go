@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Brake is a resource whose objects keep children, because the operator has stopped to prune.
+// Brake is a resource whose objects keep children, because the operator has stopped pruning.
 type Brake struct {
 	Resource string // key of the resource of the objects
 	Kept     []KeptChildren

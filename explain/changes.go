@@ -61,7 +61,7 @@ func Purpose(h *inspect.HandlerState) string {
 	return strings.Join(words, ", ")
 }
 
-// chance is whether a handler will run.
+// chance is the certainty with which a handler will run.
 type chance int
 
 const (
@@ -70,8 +70,8 @@ const (
 	certain
 )
 
-// chanceOf returns whether a handler of an object, as the registration of a kind, runs for a reason. The operator's decision
-// is about one kind. The filters of the other kinds may or may not match.
+// chanceOf returns the chance that the registrations of a kind make a handler run on an object for a reason. The operator has
+// published its decision about only one kind of the handler. Whether the filters of the other kinds match is unknown.
 func (s *State) chanceOf(h *inspect.HandlerState, kind inspect.HandlerKind, reason inspect.Reason) chance {
 	best := never
 	registrations := 0

@@ -23,7 +23,7 @@ func ChildCounts(o *inspect.Object) (tone Tone, text string) {
 	return Dim, text
 }
 
-// settledChildren says how ready the children are after a complete pass, without the period.
+// settledChildren describes the readiness of the children after a complete pass, without the period.
 func settledChildren(c *inspect.ChildCounts) string {
 	if c == nil || c.Ready >= c.Total {
 		return "The children are as they were described"

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// ClusterProgress says how far a cluster is that is not ready yet.
+// ClusterProgress describes the progress of a cluster that is not ready yet; empty for a cluster that is ready.
 func ClusterProgress(c runner.Cluster) string {
 	switch {
 	case c.Phase == runner.ClusterBuilding && c.Total > 0:
@@ -23,7 +23,7 @@ func ClusterProgress(c runner.Cluster) string {
 	return c.Message
 }
 
-// Packages says how many packages of the control plane are compiled, and how long the rest takes.
+// Packages returns the number of compiled packages of the control plane, and the estimated time for the other packages.
 func Packages(c runner.Cluster) string {
 	text := fmt.Sprintf("%d of %d packages", c.Done, c.Total)
 	if c.Remaining > 0 {

@@ -2,21 +2,21 @@ package explain
 
 import "strings"
 
-// Document is a text of YAML, as lines that can be folded. It is never modified.
+// Document is a YAML document, as lines that can be folded. It is never modified.
 type Document struct {
 	Lines []DocumentLine
 }
 
 // DocumentLine is a line of a document.
 type DocumentLine struct {
-	Indent int    // the number of blanks before it
+	Indent int    // number of blanks at the start of the line
 	Key    string // key without the colon, and with the dash of a list item before it; empty if the line has none
 	Value  string
-	Path   string // path of the value that begins here, unique in the document; empty within a text of several lines
-	End    int    // the index after the last line of what begins here
+	Path   string // path of the value that begins in this line, unique in the document; empty within a multi-line string
+	End    int    // index after the last line of the value that begins in this line
 }
 
-// Folds reports whether the line has others beneath it that can be hidden.
+// Folds reports whether the line has lines below it that can be hidden.
 func (l *DocumentLine) Folds(i int) bool { return l.End > i+1 }
 
 // Text returns the line without its indent.
@@ -41,7 +41,7 @@ func NewDocument(lines []string) *Document {
 			open = open[:len(open)-1]
 		}
 	}
-	text := -1 // the indent of the key of a text of several lines, or -1
+	text := -1 // indent of the key of a multi-line string, or -1
 	for i, raw := range lines {
 		l := &d.Lines[i]
 		trimmed := strings.TrimLeft(raw, " ")

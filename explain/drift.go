@@ -26,7 +26,7 @@ func DriftOf(served []inspect.Resource, handler string) []string {
 	return sentences
 }
 
-// drifted is the alarm about fields that the schemas lack.
+// drifted returns the alarm about fields that the schemas lack.
 func (s *State) drifted() Alarm {
 	if s.Snapshot == nil || !s.Live {
 		return Alarm{}

@@ -26,12 +26,12 @@ func isRunning(h *inspect.HandlerState) bool {
 	return false
 }
 
-// Runs returns how often a handler was called, including the calls that have not ended: those
-// of daemons may last as long as their objects.
+// Runs returns the number of calls of a handler, including running calls, because a call of a
+// daemon may last as long as its object.
 func (s *State) Runs(h *inspect.Handler) int { return h.Stats.Runs + s.running[h.ID] }
 
-// CalledFirst returns the handlers of an object: those called, then the others, each in
-// the order of registration.
+// CalledFirst returns the handlers of an object: first the called handlers, then all others,
+// both in the order of registration.
 func CalledFirst(o *inspect.Object) []*inspect.HandlerState {
 	handlers := make([]*inspect.HandlerState, 0, len(o.Handlers))
 	for _, out := range []bool{false, true} {

@@ -11,7 +11,7 @@ func IsIndexComplete(s *inspect.Snapshot, x *inspect.Index) bool {
 	return !slices.ContainsFunc(s.Served, func(r inspect.Resource) bool { return !r.Listed && slices.Contains(x.Resources, r.Key) })
 }
 
-// IndexWord returns the word for whether an index is complete.
+// IndexWord returns the word for the completeness of an index.
 func IndexWord(s *inspect.Snapshot, x *inspect.Index) Word {
 	switch {
 	case len(x.Resources) == 0:

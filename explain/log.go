@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// LogLevels are the levels of the log, the least first.
+// LogLevels are the levels of the log, the least severe first.
 var LogLevels = []inspect.LogLevel{inspect.LevelDebug, inspect.LevelInfo, inspect.LevelWarn, inspect.LevelError}
 
 // LevelRank returns the position of a level in [LogLevels]. Output that the program printed
@@ -21,7 +21,7 @@ func LevelRank(level inspect.LogLevel) int {
 }
 
 // LogObject names the object that a log line is about, with the short name of its kind: "kex default/web". It is empty
-// if the line is about none.
+// if the line is about no object.
 func LogObject(s *runner.State, line *inspect.LogLine) string {
 	if line.Object == nil {
 		return ""

@@ -8,8 +8,8 @@ import (
 )
 
 // shortNames maps the ids of handlers to the names used where there is little space. The id
-// of a handler of a field ends with the field, which is shown elsewhere: it is left out as
-// long as the names stay unique.
+// of a field handler ends with the field, which is shown elsewhere. So the short name omits
+// the field if the names stay unique.
 func shortNames(handlers []inspect.Handler) map[string]string {
 	short := make(map[string]string, len(handlers))
 	users := make(map[string]int, len(handlers))
@@ -49,8 +49,8 @@ func (s *State) ShortNames(ids []string) string {
 	return strings.Join(names, ", ")
 }
 
-// NameOf returns the short name of a handler of an object. A sub-handler's follows its
-// parent's.
+// NameOf returns the short name of a handler of an object. The name of a sub-handler
+// follows the name of its parent.
 func (s *State) NameOf(h *inspect.HandlerState) string {
 	if h.Parent == "" {
 		return s.ShortName(h.ID)
@@ -63,8 +63,8 @@ func SubName(h *inspect.HandlerState) string {
 	return "└ " + strings.TrimPrefix(h.ID, h.Parent+"/")
 }
 
-// SourceOf returns where a handler was registered, as "file:line". It is empty if that is
-// not known.
+// SourceOf returns the place where a handler was registered, as "file:line". It is empty if
+// the place is unknown.
 func (s *State) SourceOf(id string) string {
 	if all := s.handlers[id]; len(all) > 0 {
 		return all[0].Source
@@ -72,7 +72,7 @@ func (s *State) SourceOf(id string) string {
 	return ""
 }
 
-// OwnerOf returns the owner of an object that is of a handled resource, the controller first; nil if it has none.
+// OwnerOf returns an owner of an object whose kind is handled, preferably the controller; nil if there is none.
 func (s *State) OwnerOf(o *inspect.Object) *inspect.Owner {
 	var found *inspect.Owner
 	for i := range o.Owners {

@@ -34,8 +34,8 @@ const (
 	NextSlot                    // the call, when the handler gets a slot of its limit
 )
 
-// Next returns the next step of a handler on an object at a time. Held is [State.Held]. It is the only place of this
-// decision: the table, the notes, the page's title and the sentences only format its result.
+// Next returns the next step of a handler on an object at a time. Held is [State.Held]. The table, the notes, the
+// page's title and the sentences only format its result, so that they agree.
 func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 	retrying := h.State == inspect.PhaseRetrying
 	switch {
@@ -61,10 +61,10 @@ func Next(h *inspect.HandlerState, now time.Time, held string) NextStep {
 	return NextStep{Kind: NextCall, In: h.Next.Sub(now)}
 }
 
-// nextVersion is when NextChange happens.
+// nextVersion is the time of NextChange.
 const nextVersion = "with the next version"
 
-// nextChange is when NextWake happens.
+// nextChange is the time of NextWake.
 const nextChange = "with the next change of it or of a child"
 
 // Time formats when it happens: "in 12s", "now". It is empty if that is not known.

@@ -40,11 +40,11 @@ func (k objectOrder) search(objects []*inspect.Object, ref *inspect.Ref) int {
 	return i
 }
 
-// difference is what differs between two lists of objects. An object that has changed is in both.
+// difference has the objects to remove from a list and to add to it. A changed object is in both lists, in its two versions.
 type difference struct{ without, with []*inspect.Object }
 
-// differences returns what differs between two lists of a replica, in which most objects keep their places. It compares
-// pointers only.
+// differences returns the difference between two lists of a replica, in which most objects keep their places. It compares
+// only the pointers.
 func differences(before, after []*inspect.Object) (c difference) {
 	common := min(len(before), len(after))
 	for i := range common {
@@ -91,8 +91,8 @@ func (k objectOrder) apply(sorted []*inspect.Object, c difference) (changed []*i
 	return append(changed, kept[from:]...), true
 }
 
-// Derived are values that are derived from the objects of a state, one for each. They are derived again only for objects
-// that have changed. The zero value is empty.
+// Derived keeps one value for each object of a state, derived from the object. Values are derived again only for objects that
+// have changed. The zero value is empty.
 type Derived[T any] struct {
 	Values []T // values in the order of the objects
 

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// longRetry is how long a handler of an object may be retried until that is an alarm.
+	// longRetry is how long a handler of an object may be retried before an alarm is raised.
 	longRetry = time.Hour
 
-	// unusedAfter is how long after the start of the operator a handler that was never called is an alarm.
+	// unusedAfter is how long the operator must run before a handler that was never called raises an alarm.
 	unusedAfter = 10 * time.Minute
 )
 
-// retriedLong returns the handler of an object that has been retried for the longest time, for long.
+// retriedLong returns the alarm about the handler that has been retried for the longest time, if that is longRetry or more.
 func (s *State) retriedLong(now time.Time) Alarm {
 	h := s.oldest
 	if h.HandlerState == nil || now.Sub(h.Started) < longRetry {
@@ -65,7 +65,8 @@ func wasKeptOut(o *inspect.Object, h *inspect.HandlerState) bool {
 	})
 }
 
-// keptOutBy returns why the first object is kept out of a handler; nil if none is, or if all have changed since.
+// keptOutBy returns the reason why a filter of the handler rejected the first rejected object; nil if it rejected none, or if all
+// rejected objects have changed since.
 func (s *State) keptOutBy(handler string) *inspect.Mismatch {
 	for _, o := range s.Objects {
 		if h := o.Handler(handler); h != nil && isKeptOut(h) {
@@ -75,7 +76,7 @@ func (s *State) keptOutBy(handler string) *inspect.Mismatch {
 	return nil
 }
 
-// unused returns the first handler that was never called although there are objects, because its filters keep out
+// unused returns the alarm about the first handler that was never called although there are objects, because its filters reject
 // all of them.
 func (s *State) unused(now time.Time) Alarm {
 	if s.Snapshot == nil || !s.Live || now.Sub(s.Snapshot.Operator.Started) < unusedAfter {

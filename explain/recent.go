@@ -10,14 +10,14 @@ import (
 // Recent are the attempts of a handler in the last minutes, for a sparkline.
 type Recent struct {
 	Runs []float64 // number of attempts in each step, the oldest step first
-	Took []float64 // their average durations in seconds
+	Took []float64 // average durations of the attempts in each step, in seconds
 
 	PerMinute int           // number of attempts in the busiest step
 	Slowest   time.Duration // average duration in the slowest step
 	Span      time.Duration // duration of all steps
 }
 
-// RecentRuns returns the attempts of a handler in the last minutes before a moment. It reports whether there were any.
+// RecentRuns returns the attempts of a handler in the last minutes before a time. It reports whether there were any.
 func RecentRuns(h *inspect.Handler, now time.Time) (r Recent, some bool) {
 	if h.Recent == nil || h.Recent.Step <= 0 || len(h.Recent.Runs) != len(h.Recent.Took) {
 		return r, false

@@ -6,13 +6,13 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// sentence prepares a message that a period follows.
+// sentence returns a message without blanks at its ends and without its final period.
 func sentence(message string) string {
 	return strings.TrimRight(strings.TrimSpace(message), ".")
 }
 
-// ErrorText formats the error of an attempt. Its kind is said if that is what ended the
-// attempts, unless the text or the handler's state says so.
+// ErrorText formats the error of an attempt. If the number of attempts, the time or a denial
+// ended the attempts, the kind of the error precedes the message.
 func ErrorText(e *inspect.HandlerError) string {
 	switch e.Kind {
 	case inspect.ErrorRetries:

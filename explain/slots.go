@@ -27,10 +27,10 @@ func (t *tally) addSlots(h *inspect.HandlerState, by int) {
 	}
 }
 
-// awaitsSlot is the step of a handler that waits for a slot of its limit.
+// awaitsSlot describes the next step of a handler that waits for a slot of its limit.
 const awaitsSlot = "waits for a slot"
 
-// SlotNote says that a handler waits for a slot, and for which handlers the slots are used: "waits for a slot: 2 of 2 running, 4,998
+// SlotNote returns a note about the wait of a handler for a slot, with the handlers that share the slots: "waits for a slot: 2 of 2 running, 4,998
 // waiting (with resize)". It is empty if the handler does not wait.
 func (s *State) SlotNote(h *inspect.HandlerState) string {
 	if !h.Slot {

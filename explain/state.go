@@ -158,8 +158,8 @@ func (s *State) Held() string {
 	return ""
 }
 
-// HeldOf returns why scheduled attempts on an object do not happen: as Held, or because the object itself is paused, which
-// does not keep it from being deleted. It is empty if they do.
+// HeldOf returns why scheduled attempts on an object do not happen: the reason of [State.Held], or that the object is paused. It
+// is empty if they do.
 func (s *State) HeldOf(o *inspect.Object) string {
 	if held := s.Held(); held != "" {
 		return held

@@ -16,7 +16,7 @@ var stepWords = map[inspect.StepState]Word{
 // StepWord returns the word for the state of a step.
 func StepWord(s inspect.StepState) Word { return lookup(stepWords, s) }
 
-// StepNote says when a step was called, and the beginning of its key: "12s ago · key 4f0k…".
+// StepNote returns the time since a step was called, and the beginning of its key: "12s ago · key 4f0k…".
 func StepNote(step *inspect.Step, now time.Time) string {
 	at := Since(now.Sub(step.At))
 	switch {
@@ -47,8 +47,8 @@ func StepText(step *inspect.Step, now time.Time) string {
 	return text + ", key " + step.Key
 }
 
-// stepsNote says which steps of a handler are recorded, and which one a restart repeats now. It is empty without steps, and begins
-// with a blank otherwise. The number of all steps is unknown until the handler has called them.
+// stepsNote names the recorded steps of a handler, and the step that a restart would repeat now. It is empty without steps, and
+// begins with a blank otherwise. The number of all steps is unknown until the handler has called them.
 func stepsNote(h *inspect.HandlerState) string {
 	recorded, repeated := []string{}, ""
 	for _, step := range h.Steps {

@@ -76,7 +76,7 @@ func (t *tally) add(o *inspect.Object, by int) {
 	}
 }
 
-// addTo adds to a number, and forgets it if it is zero.
+// addTo adds to a number in a map. It deletes a number that becomes 0.
 func addTo(counts map[string]int, key string, by int) {
 	if n := counts[key] + by; n != 0 {
 		counts[key] = n
@@ -85,8 +85,8 @@ func addTo(counts map[string]int, key string, by int) {
 	}
 }
 
-// Failures returns the number of objects that a handler has failed for permanently, or any handler
-// if the id is empty.
+// Failures returns the number of objects for which a handler has failed permanently; if the id is
+// empty, the number of objects for which any handler has.
 func (t *tally) Failures(handler string) int { return t.failures[handler] }
 
 // longestLength is the greatest distinguished length; longer texts count as this length. Names have at most 253
@@ -112,7 +112,7 @@ func (l *lengths) longest() int {
 // time. A HandlerState is nil without such a handler.
 type retries struct{ next, oldest BackgroundTask }
 
-// add takes an object into account.
+// add compares the handlers of an object with the present two.
 func (r *retries) add(o *inspect.Object) {
 	if IsPaused(o) {
 		return
@@ -131,5 +131,5 @@ func (r *retries) add(o *inspect.Object) {
 	}
 }
 
-// has reports whether one of the handlers is of an object.
+// has reports whether one of the two handlers belongs to an object.
 func (r *retries) has(o *inspect.Object) bool { return r.next.Object == o || r.oldest.Object == o }

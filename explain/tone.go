@@ -15,7 +15,7 @@ const (
 	Warn          // will be tried again, waits
 	Err           // needs the user
 	Intended      // intended by a handler: it waits, or denies a request
-	Busy          // happens now
+	Busy          // current activity
 	Added         // a value that was added
 	Removed       // a value that was removed
 	Key           // names of fields in YAML

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Verdict says in a sentence what happens to an object at a moment, why, and what comes
-// next. Held is [State.Held]. A countdown is at the end, so that its width moves nothing.
+// Verdict returns a sentence about the state of an object at a time, the reason, and the next
+// step. Held is [State.Held]. A countdown is at the end, so that its width moves nothing.
 func Verdict(o *inspect.Object, now time.Time, held string) string {
 	if o.Failing != nil && (o.State == inspect.StateStuck || o.State == inspect.StateRetrying || o.State == inspect.StateDeleting) {
 		return failing(o.Failing, now)
@@ -50,7 +50,7 @@ func pausedBecause(o *inspect.Object) string {
 	return "Paused: " + why
 }
 
-// failing says why the object cannot be handled now.
+// failing returns the reason why the object cannot be handled now.
 func failing(f *inspect.Failing, now time.Time) string {
 	return "The object cannot be handled: " + sentence(f.String()) + ". Its changes are kept, and the operator tries again " + In(f.Next.Sub(now)) + "."
 }
@@ -59,7 +59,7 @@ func pausedObject(o *inspect.Object) string {
 	return pausedBecause(o) + ". What changes is handled when the annotation kopf.dev/paused is removed, but a deletion at once."
 }
 
-// failed says what failed, and what makes the handler run again.
+// failed names the failed handler with its error, and the event that makes the handler run again.
 func failed(o *inspect.Object) string {
 	h := Active(o)
 	if h == nil {
@@ -98,7 +98,7 @@ func runsAgain(o *inspect.Object, h *inspect.HandlerState) string {
 	return "It runs again only when it is retried, or the object is handled from scratch."
 }
 
-// indexed says what indices do with an object that has no other handlers. It is empty if
+// indexed names the indexing functions of an object that has no other handlers. It is empty if
 // the object is in none.
 func indexed(o *inspect.Object, now time.Time, held string) string {
 	for i := range o.Handlers {
@@ -113,7 +113,7 @@ func indexed(o *inspect.Object, now time.Time, held string) string {
 	return "Only indexed: " + list(names) + pick(len(names), " looks", " look") + " at each version; nothing is stored on this object."
 }
 
-// failure says how a handler has failed permanently, without the period.
+// failure describes the permanent failure of a handler, without the period.
 func failure(h *inspect.HandlerState) string {
 	if h.Error == nil {
 		return h.ID + " failed permanently"
@@ -149,7 +149,7 @@ func retrying(o *inspect.Object, now time.Time, held string) string {
 	return attempt(h) + "." + also + stepsNote(h) + " " + Next(h, now, held).Sentence()
 }
 
-// attempt says how the last attempt ended, without the period.
+// attempt describes the end of the last attempt, without the period.
 func attempt(h *inspect.HandlerState) string {
 	s := h.ID + " failed"
 	if Waits(h) {
@@ -187,7 +187,7 @@ func running(o *inspect.Object, now time.Time) string {
 	return s
 }
 
-// unanswered says which request the object waits for.
+// unanswered describes the request whose answer the object waits for.
 func unanswered(u *inspect.Unanswered, now time.Time) string {
 	what := "our PATCH"
 	if u.Subresource != "" {

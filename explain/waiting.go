@@ -40,7 +40,7 @@ func WordOf(o *inspect.Object) Word {
 	return ObjectWord(o.State)
 }
 
-// HandlerWordOf returns the word for where a handler stands with an object.
+// HandlerWordOf returns the word for the state of a handler on an object.
 func HandlerWordOf(h *inspect.HandlerState) Word {
 	if Waits(h) || h.Slot {
 		return waitingWord

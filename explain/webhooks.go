@@ -15,7 +15,7 @@ var webhookWords = map[inspect.WebhookState]Word{
 	inspect.WebhookFailed:    {"✗", "failed", Err},
 }
 
-// WebhookWord returns the word for whether a webhook is in the cluster.
+// WebhookWord returns the word for the state of a webhook in the cluster.
 func WebhookWord(s inspect.WebhookState) Word { return lookup(webhookWords, s) }
 
 var wayInWords = map[runner.WebhooksPhase]Word{
@@ -26,7 +26,7 @@ var wayInWords = map[runner.WebhooksPhase]Word{
 	runner.WebhooksFailed:  {"✗", "no tunnel", Err},
 }
 
-// WayInWord returns the word for the tunnel.
+// WayInWord returns the word for the state of the tunnel through which the cluster calls the webhooks.
 func WayInWord(p runner.WebhooksPhase) Word { return lookup(wayInWords, p) }
 
 // ReviewWord returns the word for the decision of a review.
@@ -61,12 +61,12 @@ func (s *State) WayInLost() string {
 	return s.Snapshot.Admission.Lost
 }
 
-// wayInLost is the alarm while the cluster cannot call the admission handlers.
+// wayInLost returns the alarm while the cluster cannot call the admission handlers.
 func (s *State) wayInLost() Alarm {
 	return Alarm{Err, "✗ tunnel for webhooks lost", "being opened again · " + FirstLine(s.WayInLost())}
 }
 
-// WebhooksByUrgency returns the webhooks of the operator, those that are not as they should be first.
+// WebhooksByUrgency returns the webhooks of the operator, sorted by state: failed, pending, unmanaged, installed.
 func (s *State) WebhooksByUrgency() []inspect.Webhook {
 	if s.Snapshot == nil || s.Snapshot.Admission == nil {
 		return nil

@@ -18,7 +18,7 @@ type Word struct {
 // String returns the glyph and the word.
 func (w Word) String() string { return w.Glyph + " " + w.Text }
 
-// Quiet reports whether the word is good news: only its glyph is coloured then.
+// Quiet reports whether the word is good news, so that only its glyph is coloured.
 func (w Word) Quiet() bool { return w.Tone == OK || w.Tone == Busy }
 
 var objectWords = map[inspect.ObjectState]Word{
@@ -68,7 +68,7 @@ var handlerWords = map[inspect.HandlerPhase]Word{
 	inspect.PhaseTicking:    {"◷", "ticking", OK},
 }
 
-// HandlerWord returns the word for where a handler stands with an object.
+// HandlerWord returns the word for the state of a handler on an object, without regard to waits.
 func HandlerWord(p inspect.HandlerPhase) Word { return lookup(handlerWords, p) }
 
 var buildWords = map[runner.BuildPhase]Word{
