@@ -11,12 +11,14 @@ var stepWords = map[inspect.StepState]Word{
 	inspect.StepRecorded:   {"✓", "recorded", OK},
 	inspect.StepRunning:    {"▸", "running", Busy},
 	inspect.StepUnrecorded: {"◌", "unrecorded", Warn},
+	inspect.StepUnknown:    {"?", "unknown", Err},
 }
 
 // StepWord returns the word for the state of a step.
 func StepWord(s inspect.StepState) Word { return lookup(stepWords, s) }
 
-// StepNote returns the time since a step was called, and the beginning of its key: "12s ago · key 4f0k…".
+// StepNote returns the time since a step was called, and the beginning of its key: "12s ago · key 4f0k…". Instead of the key of an
+// unknown step, it asks whether the step was renamed.
 func StepNote(step *inspect.Step, now time.Time) string {
 	at := Since(now.Sub(step.At))
 	switch {
@@ -24,6 +26,8 @@ func StepNote(step *inspect.Step, now time.Time) string {
 		at = ""
 	case step.State == inspect.StepRunning:
 		at = For(now.Sub(step.At))
+	case step.State == inspect.StepUnknown:
+		return at + " · renamed or removed?"
 	}
 	key := []rune(step.Key)
 	if len(key) > 4 {
@@ -38,6 +42,9 @@ func StepNote(step *inspect.Step, now time.Time) string {
 // StepText describes a step with its whole key: "create-bucket is recorded, 12s ago, key 4f0k2…".
 func StepText(step *inspect.Step, now time.Time) string {
 	text := step.Name + " is " + StepWord(step.State).Text
+	if step.State == inspect.StepUnknown {
+		text += " to the handler, which no longer asks for it, but recorded"
+	}
 	switch {
 	case step.State == inspect.StepRunning:
 		text += ", " + cmp.Or(For(now.Sub(step.At)), "since a moment ago")
@@ -50,29 +57,31 @@ func StepText(step *inspect.Step, now time.Time) string {
 // stepsNote names the recorded steps of a handler, and the step that a restart would repeat now. It is empty without steps, and
 // begins with a blank otherwise. The number of all steps is unknown until the handler has called them.
 func stepsNote(h *inspect.HandlerState) string {
-	recorded, repeated := []string{}, ""
+	recorded, repeated, unknown := []string{}, "", ""
 	for _, step := range h.Steps {
 		switch step.State {
 		case inspect.StepRecorded:
 			recorded = append(recorded, step.Name)
 		case inspect.StepRunning, inspect.StepUnrecorded:
 			repeated = step.Name
+		case inspect.StepUnknown:
+			unknown += " Step " + step.Name + " is recorded, but the handler no longer asks for it."
 		}
 	}
 	done := ""
 	switch len(recorded) {
 	case 0:
 		if repeated == "" {
-			return ""
+			return unknown
 		}
-		return " A restart now repeats step " + repeated + "."
+		return " A restart now repeats step " + repeated + "." + unknown
 	case 1:
 		done = " Step " + recorded[0] + " is recorded"
 	default:
 		done = " " + Count(len(recorded), "step") + " are recorded"
 	}
 	if repeated == "" {
-		return done + pick(len(recorded), ", and is not repeated.", ", and are not repeated.")
+		return done + pick(len(recorded), ", and is not repeated.", ", and are not repeated.") + unknown
 	}
-	return done + "; a restart now repeats " + repeated + "."
+	return done + "; a restart now repeats " + repeated + "." + unknown
 }

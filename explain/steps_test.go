@@ -24,6 +24,7 @@ func TestStepNote_SaysWhenAndWithWhichKey(t *testing.T) {
 		{step("a", inspect.StepRecorded), "12s ago · key 4f0k…", "a is recorded, 12s ago, key 4f0kabcd"},
 		{step("a", inspect.StepRunning), "for 12s · key 4f0k…", "a is running, for 12s, key 4f0kabcd"},
 		{step("a", inspect.StepUnrecorded), "12s ago · key 4f0k…", "a is unrecorded, 12s ago, key 4f0kabcd"},
+		{step("a", inspect.StepUnknown), "12s ago · renamed or removed?", "a is unknown to the handler, which no longer asks for it, but recorded, 12s ago, key 4f0kabcd"},
 		{step("a", "of the future"), "12s ago · key 4f0k…", "a is of the future, 12s ago, key 4f0kabcd"},
 		{unread, "key 4f0k…", "a is recorded, key 4f0kabcd"},
 		{began, "key 4f0k…", "a is running, since a moment ago, key 4f0kabcd"},
@@ -49,6 +50,8 @@ func TestVerdict_SaysWhichStepsARestartRepeats(t *testing.T) {
 		{inspect.StateRunning, inspect.PhaseRunning, []inspect.Step{bucket, grant}, "create is running, attempt 1. 2 steps are recorded, and are not repeated."},
 		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{bucket, grant, step("mail", inspect.StepUnrecorded)}, "create failed, attempt 1. 2 steps are recorded; a restart now repeats mail. Retrying in 12s."},
 		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{bucket, step("mail", "of the future")}, "create failed, attempt 1. Step bucket is recorded, and is not repeated. Retrying in 12s."},
+		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{grant, step("mail", inspect.StepUnknown)}, "create failed, attempt 1. Step grant is recorded, and is not repeated. Step mail is recorded, but the handler no longer asks for it. Retrying in 12s."},
+		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{step("mail", inspect.StepUnknown)}, "create failed, attempt 1. Step mail is recorded, but the handler no longer asks for it. Retrying in 12s."},
 		{inspect.StateFailed, inspect.PhaseFailed, []inspect.Step{bucket}, "create failed permanently. Step bucket is recorded, and is not repeated. It runs again only when it is retried, or the object is handled from scratch."},
 	} {
 		o := inspect.Object{State: test.state, Handlers: []inspect.HandlerState{

@@ -18,4 +18,5 @@ const (
 	StepRecorded   StepState = "recorded"
 	StepRunning    StepState = "running"
 	StepUnrecorded StepState = "unrecorded" // succeeded, but the API server has not accepted the record: the next process repeats the call
+	StepUnknown    StepState = "unknown"    // recorded, but the last attempt of the handler has passed it without asking for it: probably renamed or removed
 )

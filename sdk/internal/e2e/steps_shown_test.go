@@ -28,6 +28,36 @@ func waitSteps(op *kopftest.Operator, states ...inspect.StepState) (steps []insp
 	return steps
 }
 
+func TestInspector_ShowsAndLogsRenamedSteps(t *testing.T) {
+	cluster := newCluster(t)
+	register := func(step string, again time.Duration) func(*kopf.Registry) {
+		return func(r *kopf.Registry) {
+			kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
+				for _, name := range []string{step, "grant"} {
+					if _, err := kopf.Step(ctx, c, name, func(context.Context, kopf.StepKey) (int, error) { return 1, nil }); err != nil {
+						return err
+					}
+				}
+				return kopf.Temporaryf(again, "not ready")
+			}, kopf.ID("create"))
+		}
+	}
+	op := cluster.Run(register("create-bucket", 3*time.Second))
+	cluster.Create(example("x"))
+	waitSteps(op, inspect.StepRecorded, inspect.StepRecorded)
+	op.WaitLogs("not ready", 1)
+	op.Stop()
+	again := cluster.Run(register("make-bucket", time.Millisecond))
+	again.WaitLogs("not ready", 5)
+	steps := waitSteps(again, inspect.StepUnknown, inspect.StepRecorded, inspect.StepRecorded)
+	if steps[0].Name != "create-bucket" || steps[2].Name != "make-bucket" {
+		t.Errorf("%+v", steps)
+	}
+	if n := again.CountLog("no longer asks for it"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+}
+
 func TestInspector_ShowsStepsWhileTheyRunAndAfterARestart(t *testing.T) {
 	cluster := newCluster(t)
 	var keys sync.Map

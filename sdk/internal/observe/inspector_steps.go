@@ -22,17 +22,32 @@ func (o *shown) stepChanged(e StepChanged) (known bool) {
 	}
 	s, step := &o.Handlers[at], e.Step
 	step.Name = e.Subject.Secrets.Text(step.Name)
-	s.Steps = withoutSteps(s.Steps, func(other inspect.Step) bool { return other.Name == step.Name })
-	if step.State != "" {
+	same := func(other inspect.Step) bool { return other.Name == step.Name }
+	switch i := slices.IndexFunc(s.Steps, same); {
+	case step.State == "":
+		s.Steps = withoutSteps(s.Steps, same)
+	case i < 0:
 		s.Steps = append(slices.Clone(s.Steps), step)
+	case s.Steps[i] == step:
+		return false // the handler asks for a recorded step again
+	default:
+		s.Steps = slices.Clone(s.Steps)
+		s.Steps[i] = step
 	}
 	return true
 }
 
-// showSteps shows the steps that are recorded on the object. Steps that could not be recorded are in no record.
+// showSteps shows the steps that are recorded on the object. Steps that could not be recorded are in no record. A step stays unknown
+// until its handler asks for it.
 func (o *shown) showSteps(e Planned) {
+	var unknown []string // keys
 	for i := range o.Handlers {
 		s := &o.Handlers[i]
+		for _, step := range s.Steps {
+			if step.State == inspect.StepUnknown {
+				unknown = append(unknown, step.Key)
+			}
+		}
 		s.Steps = withoutSteps(s.Steps, func(step inspect.Step) bool { return step.State != inspect.StepUnrecorded })
 	}
 	for _, recorded := range e.Steps {
@@ -42,6 +57,11 @@ func (o *shown) showSteps(e Planned) {
 		}
 		if at >= 0 {
 			s, steps := &o.Handlers[at], recordedSteps(recorded, e.Subject)
+			for i := range steps {
+				if slices.Contains(unknown, steps[i].Key) {
+					steps[i].State = inspect.StepUnknown
+				}
+			}
 			s.Steps = append(steps, withoutSteps(s.Steps, func(unrecorded inspect.Step) bool {
 				return slices.ContainsFunc(steps, func(step inspect.Step) bool { return step.Name == unrecorded.Name }) // only the answer was lost
 			})...)

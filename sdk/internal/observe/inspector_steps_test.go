@@ -124,3 +124,32 @@ func TestSteps_OfSubHandlersThatAreNotListedYet(t *testing.T) {
 		t.Errorf("%s; %s", one, two)
 	}
 }
+
+func TestSteps_UnknownUntilTheHandlerAsksForThem(t *testing.T) {
+	h := &handlers.Handler{ID: "a", Family: handlers.Create}
+	in := newInspected(h)
+	subject := podSubject("x", "1")
+	planned := Planned{
+		Subject: subject, At: time.Now(), Cause: &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate},
+		Handlers: in.handlers(), Changing: true, Begun: true, Selected: []*handlers.Handler{h},
+		Steps: []RecordedSteps{{Handler: "a", Turn: "create", Steps: map[string]state.Step{"bucket": {}, "grant": {}}}},
+	}
+	unknown := StepChanged{Subject: subject, Handler: h, Step: inspect.Step{
+		Name: "bucket", State: inspect.StepUnknown, Key: state.StepKey("x-uid", "a", "create", "bucket"),
+	}}
+	Emit(&in.sink, planned)
+	Emit(&in.sink, AttemptStarted{Subject: subject, Handler: h})
+	Emit(&in.sink, AttemptEnded{Subject: subject, Handler: h})
+	Emit(&in.sink, unknown)
+	Emit(&in.sink, planned)
+	Emit(&in.sink, AttemptStarted{Subject: subject, Handler: h})
+	Emit(&in.sink, AttemptEnded{Subject: subject, Handler: h})
+	if got := in.steps(t, "a"); got != "bucket unknown, grant recorded" {
+		t.Errorf("after an attempt without new steps: %s", got)
+	}
+	unknown.Step.State = inspect.StepRecorded
+	Emit(&in.sink, unknown)
+	if got := in.steps(t, "a"); got != "bucket recorded, grant recorded" {
+		t.Errorf("after a request for the step: %s", got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -24,7 +25,7 @@ type LogLines struct {
 	clients *slog.Logger // nil if requests are not logged
 
 	mu      sync.Mutex
-	orphans map[string]bool // logged orphans
+	orphans map[string]bool // logged orphans and unknown steps
 }
 
 // NewLogLines returns a subscriber that logs to the logger of the event's subject; for events without a subject, to logger.
@@ -42,7 +43,7 @@ func NewLogLines(ctx context.Context, logger *slog.Logger, requests bool) *LogLi
 // Kinds implements [Subscriber].
 func (l *LogLines) Kinds() []Kind {
 	kinds := []Kind{
-		KindPlanned, KindMarkBroken, KindAttemptStarted, KindAttemptEnded, KindRecorded, KindSent, KindEnded,
+		KindPlanned, KindMarkBroken, KindAttemptStarted, KindStepChanged, KindAttemptEnded, KindRecorded, KindSent, KindEnded,
 		KindStreamChanged, KindReviewEnded, KindAlarmChanged,
 	}
 	if l.clients != nil {
@@ -63,6 +64,8 @@ func (l *LogLines) Receive(event Event) {
 		if logger := e.Subject.Logger; l.debugging(logger) {
 			logger.Debug(e.Handler.String()+" is invoked.", EventKey, LogHandlerInvoked)
 		}
+	case StepChanged:
+		l.stepChanged(e)
 	case AttemptEnded:
 		l.attemptEnded(e)
 	case Recorded:
@@ -209,6 +212,15 @@ func adviceOn(orphan state.Orphan) string {
 		return fmt.Sprintf("If %q was renamed, it continues from there with kopf.ID(%q).", base, base)
 	default:
 		return fmt.Sprintf("If it was renamed, it continues from there with kopf.ID(%q).", base)
+	}
+}
+
+// stepChanged warns about each unknown step once, even if several objects have it.
+func (l *LogLines) stepChanged(e StepChanged) {
+	if e.Step.State == inspect.StepUnknown && l.isFirst(e.Subject.Resource.Key()+" "+e.Handler.ID+" step "+e.Step.Name) {
+		e.Subject.Logger.Warn(fmt.Sprintf("Step %q is recorded on the object, and handler '%s' no longer asks for it. "+
+			"If it was renamed, it was called again, with another key. With its previous name, it continues from the record.",
+			e.Step.Name, e.Handler.ID), EventKey, LogStepUnknown)
 	}
 }
 

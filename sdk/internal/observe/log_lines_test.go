@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -180,6 +181,18 @@ func TestLogLines_OrphansWithTheIDToKeep(t *testing.T) {
 		`warn | progress.orphaned | There is progress of the handler "long-aBcDeF" on the object, and no such handler. `+
 			`If it was renamed, it continues from there with its previous id in kopf.ID; the id above is shortened, and ends with a hash.`,
 	)
+}
+
+func TestLogLines_UnknownStepsOncePerHandler(t *testing.T) {
+	l := newLines(t, slog.LevelDebug, false)
+	for _, id := range []string{"create", "create", "update"} {
+		for _, as := range []inspect.StepState{inspect.StepRecorded, inspect.StepUnknown} {
+			Emit(&l.Sink, StepChanged{Subject: l.subject(), Handler: &handlers.Handler{ID: id}, Step: inspect.Step{Name: "old", State: as}})
+		}
+	}
+	const line = `warn | step.unknown | Step "old" is recorded on the object, and handler 'create' no longer asks for it. ` +
+		`If it was renamed, it was called again, with another key. With its previous name, it continues from the record.`
+	l.expect(t, line, strings.ReplaceAll(line, "create", "update"))
 }
 
 func TestLogLines_ProcessingFailures(t *testing.T) {

@@ -35,6 +35,7 @@ const (
 	LogFailureForgotten LogName = "failure.forgotten"
 	LogFailureRetried   LogName = "failure.retried"
 	LogStepOutdated     LogName = "step.outdated"
+	LogStepUnknown      LogName = "step.unknown"
 	LogStartOverFailed  LogName = "startover.failed"
 
 	LogProcessingFinished    LogName = "processing.finished"

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -23,7 +24,10 @@ type HandlerSteps struct {
 	Steps   map[string]Step // results of the steps by their names; nil if there are none
 	Kept    map[string]Step // results of the steps of the creation that a deletion handler undoes; nil if there are none
 
-	Outdated bool // a step in this cycle has the result for another state of the object; not stored
+	// The attempt in this cycle; not stored.
+	Asked    []string // names of the steps that the attempt has asked for
+	Made     bool     // a step of the attempt has succeeded
+	Outdated bool     // a step has the result for another state of the object
 }
 
 // Step is the record of a step that has succeeded.
@@ -49,6 +53,23 @@ func EssenceHash(essence map[string]any) (string, error) {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8]), nil
+}
+
+// WithAsked returns the record after an attempt has asked for a step.
+func (s HandlerSteps) WithAsked(name string) HandlerSteps {
+	s.Asked = append(slices.Clip(s.Asked), name)
+	return s
+}
+
+// Unasked returns the names of the steps that the attempt has not asked for, sorted, if they were recorded for the same state of the
+// object. In another state, the handler may need other steps.
+func (s HandlerSteps) Unasked(essence string) (names []string) {
+	for _, name := range object.SortedKeys(s.Steps) {
+		if !slices.Contains(s.Asked, name) && s.Steps[name].Essence == essence {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // WithStep returns the record with one more step.

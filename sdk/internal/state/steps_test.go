@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,5 +126,19 @@ func TestSteps_MarkedResultsStayAfterTheEnd(t *testing.T) {
 	}
 	if len(ended.Steps) > 0 || len(ended.Kept) != 1 {
 		t.Errorf("ended: %+v", ended)
+	}
+}
+
+func TestSteps_UnaskedOfTheSameState(t *testing.T) {
+	steps := HandlerSteps{Handler: "a"}
+	for name, essence := range map[string]string{"bucket": "1", "grant": "1", "mail": "1", "resize-2Gi": "2"} {
+		steps = steps.WithStep(name, Step{Essence: essence})
+	}
+	one := steps.WithAsked("grant")
+	if got := one.WithAsked("mail").Unasked("1"); !slices.Equal(got, []string{"bucket"}) {
+		t.Errorf("%q", got)
+	}
+	if got := one.Unasked("1"); !slices.Equal(got, []string{"bucket", "mail"}) {
+		t.Errorf("%q", got)
 	}
 }

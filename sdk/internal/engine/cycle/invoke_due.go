@@ -106,6 +106,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	if !counts {
 		return handlers.Outcome{}, core.ErrStopping
 	}
+	subs.reportUnknown(out)
 	out.Subrefs = subs.refs
 	return out, nil
 }

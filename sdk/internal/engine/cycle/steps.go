@@ -76,8 +76,10 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 	defer s.leave()
 	c := s.cycle
 	ctx = fence.Carry(ctx, c.plan.Cause.Context)
-	steps := c.plan.UseSteps(c.view, s.parent.ID, started)
+	steps := c.plan.UseSteps(c.view, s.parent.ID, started).WithAsked(name)
+	c.view.NoteSteps(steps)
 	if step, ok := steps.Steps[name]; ok {
+		s.reportStep(steps, name, inspect.StepRecorded)
 		return step.Result, c.noteOutdated(steps, name, step)
 	}
 	id := outbox.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
@@ -98,12 +100,40 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 			return nil, err
 		}
 	}
+	steps.Made = true
 	if err = s.record(ctx, id, steps.WithStep(name, step), step); err != nil {
 		s.reportStep(steps, name, inspect.StepUnrecorded)
 		return step.Result, err
 	}
 	s.reportStep(steps, name, inspect.StepRecorded)
 	return step.Result, nil
+}
+
+// reportUnknown reports the recorded steps that the attempt has passed without asking for them: a release has probably renamed or
+// removed them. An attempt that has neither succeeded nor made a new step may have failed before them.
+func (s *subhandlers) reportUnknown(out handlers.Outcome) {
+	c, id := s.cycle, s.parent.ID
+	succeeded := out.Final && out.Err == nil && s.parent.Errors != handlers.ErrorsIgnored
+	steps, used := c.view.UsedSteps(id)
+	turn := state.StepTurn(c.plan.Cause.Reason, steps.Epoch)
+	if !used && succeeded && c.view.StepStorage().Size(c.view.Stored) > 0 {
+		for _, counted := range c.plan.CountedSteps(c.view, []string{id}) {
+			if counted.Handler == id {
+				steps.Steps, turn = counted.Steps, counted.Turn
+			}
+		}
+	}
+	if len(steps.Steps) == 0 || !succeeded && !steps.Made {
+		return
+	}
+	essence, err := state.EssenceHash(c.plan.Cause.New)
+	if err != nil {
+		return // the same state has no record then
+	}
+	for _, name := range steps.Unasked(essence) {
+		at, _ := object.ParseTime(steps.Steps[name].At) // zero if another program has changed the record
+		s.emitStep(turn, inspect.Step{Name: name, State: inspect.StepUnknown, At: at})
+	}
 }
 
 // callStep calls the function of a step, and returns the record of the result.
@@ -123,12 +153,23 @@ func (c *cycle) callStep(ctx context.Context, ref handlers.StepRef, do func(cont
 func (s *subhandlers) reportStep(steps state.HandlerSteps, name string, as inspect.StepState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.cycle
-	if s.closed || !c.deps.Sink.Wants(observe.KindStepChanged) {
+	if s.closed {
 		return
 	}
-	key := state.StepKey(c.object.UID, s.parent.ID, state.StepTurn(c.plan.Cause.Reason, steps.Epoch), name)
-	observe.Emit(c.deps.Sink, observe.StepChanged{Subject: c.subject, Handler: s.parent, Step: inspect.Step{Name: name, State: as, Key: key, At: c.deps.Now()}})
+	at := s.cycle.deps.Now()
+	if recorded, ok := steps.Steps[name]; ok {
+		at, _ = object.ParseTime(recorded.At) // zero if another program has changed the record
+	}
+	s.emitStep(state.StepTurn(s.cycle.plan.Cause.Reason, steps.Epoch), inspect.Step{Name: name, State: as, At: at})
+}
+
+func (s *subhandlers) emitStep(turn string, step inspect.Step) {
+	c := s.cycle
+	if !c.deps.Sink.Wants(observe.KindStepChanged) {
+		return
+	}
+	step.Key = state.StepKey(c.object.UID, s.parent.ID, turn, step.Name)
+	observe.Emit(c.deps.Sink, observe.StepChanged{Subject: c.subject, Handler: s.parent, Step: step})
 }
 
 // isUndone reports whether a deletion handler undoes a step of the cause. Only steps of creations can be undone, because an object

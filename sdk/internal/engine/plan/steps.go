@@ -69,6 +69,9 @@ func (u *usedSteps) of(id string) (state.HandlerSteps, bool) {
 	return steps, ok
 }
 
+// UsedSteps returns the record of a handler after [Plan.UseSteps]; false if the handler has not used it in the cycle.
+func (v *View) UsedSteps(id string) (state.HandlerSteps, bool) { return v.steps.of(id) }
+
 // NoteSteps replaces the record of a handler that was returned by [Plan.UseSteps].
 func (v *View) NoteSteps(steps state.HandlerSteps) {
 	v.steps.mu.Lock()
