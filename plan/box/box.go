@@ -1,5 +1,5 @@
-// Package box runs a program so that it reaches nothing but one server: in Linux namespaces of its own, without a network, with read-only
-// files, and with few environment variables.
+// Package box runs a program in a box, in which it can reach only one server. The program has separate Linux namespaces without a
+// network, read-only files, and few environment variables.
 package box
 
 import (
@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Server is the address of the server in the box.
+// Server is the URL at which the program in the box reaches the server.
 const Server = "http://127.0.0.1:6443"
 
 // port is the address of [Server] without the scheme.
 const port = "127.0.0.1:6443"
 
-// Inspector is the address in the box at which the program can be asked, through the socket of [Spec].Inspector.
+// Inspector is the address in the box at which the program must serve its inspector. The socket of [Spec].Inspector leads to it.
 const Inspector = "127.0.0.1:6444"
 
-// Spec describes a program and its surroundings.
+// Spec describes a program and its box.
 type Spec struct {
-	// Path and Args are the program and its arguments, without its name. Dir is its current folder.
+	// Path and Args are the program and its arguments, without the name of the program. Dir is its working directory.
 	Path string
 	Args []string
 	Dir  string
@@ -31,7 +31,8 @@ type Spec struct {
 	// Socket is the path of the Unix socket of the server. In the box, the server has the address [Server].
 	Socket string
 
-	// Inspector is the path at which a Unix socket is made that leads to the address [Inspector] in the box. May be empty.
+	// Inspector is the path of a Unix socket to create, whose connections lead to the address [Inspector] in the box. If it is empty,
+	// no socket is created.
 	Inspector string
 
 	// Shared is the only folder of the machine that the program can write to. Visible are folders that the program can read, even
@@ -39,7 +40,7 @@ type Spec struct {
 	Shared  string
 	Visible []string
 
-	// Hidden are files and folders that are empty in the box, such as the user's kubeconfig. Missing ones are ignored.
+	// Hidden are files and folders that are empty in the box, such as the user's kubeconfig. Paths that do not exist are ignored.
 	Hidden []string
 
 	// Env are the only environment variables of the program, besides HOME and TMPDIR.
@@ -48,7 +49,7 @@ type Spec struct {
 	Stdout, Stderr io.Writer
 }
 
-// UnavailableError means that this machine cannot make boxes.
+// UnavailableError is the error of a machine that does not support boxes.
 type UnavailableError struct{ Reason string }
 
 // Error implements the error interface.
@@ -56,10 +57,10 @@ func (e *UnavailableError) Error() string {
 	return "this machine cannot make a box without a network: " + e.Reason
 }
 
-// passed are the variables of this process that the program gets by default.
+// passed are the environment variables that the program inherits by default.
 var passed = []string{"PATH", "LANG", "TZ"}
 
-// Environment returns the allowed variables of an environment: [passed], and the named ones. It returns an error if a named variable is
+// Environment returns the allowed variables of an environment: [passed], and the given names. It returns an error if a named variable is
 // not set.
 func Environment(environ, named []string) ([]string, error) {
 	var kept []string
@@ -82,7 +83,7 @@ type Process struct {
 	kill func()
 	term func()
 	done chan struct{}
-	err  error // set before done is closed
+	err  error // error of the ended program, set before done is closed
 }
 
 // Done returns a channel that is closed when the program has ended.

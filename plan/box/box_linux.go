@@ -14,39 +14,39 @@ import (
 
 // The names under which this program starts itself in a box.
 const (
-	initName = "kopf-box-init" // makes the box, and waits for the program
-	execName = "kopf-box-exec" // gives up all privileges and other sockets, and becomes the program
-	openName = "kopf-box-open" // the same with all sockets, for tests
+	initName = "kopf-box-init" // first process: makes the box, and waits for the program
+	execName = "kopf-box-exec" // second process: drops its privileges, limits its sockets, and executes the program
+	openName = "kopf-box-open" // like execName, but permits all sockets; only for tests
 )
 
-// namespaces are the walls: nothing but the sockets of the shared folder leads out of them.
+// namespaces are the new namespaces of the box. Only a Unix socket whose file is visible in the box leads out of them.
 const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC
 
-// plan is the description of a box for the process that makes it. The environment is the process's own.
+// plan is the description of a box for the process that makes it. The environment of the process is the program's environment.
 type plan struct {
 	Path, Dir, Socket, Inspector, Shared string
 
 	Args, Visible, Hidden []string
 
-	Try  bool // only make the box
-	Open wall // only tests set it
+	Try  bool // make the box, but run no program
+	Open wall // wall to leave out; only set by tests
 }
 
-// wall is a wall of the box that a test leaves out, to see the way out that the wall closes.
+// wall is a protection of the box. A test leaves it out to prove that the program could leave the box without it.
 type wall string
 
 const (
 	wallNetwork    wall = "network"
 	wallFiles      wall = "files"      // files are read-only
 	wallFolders    wall = "folders"    // folders with sockets are empty
-	wallHidden     wall = "hidden"     // files of the caller are empty
-	wallDevices    wall = "devices"    // there are no devices
-	wallSockets    wall = "sockets"    // sockets are of the network of the box
-	wallPrivileges wall = "privileges" // the program cannot change the box
+	wallHidden     wall = "hidden"     // the files in Spec.Hidden are empty
+	wallDevices    wall = "devices"    // only the devices that programs need exist
+	wallSockets    wall = "sockets"    // only sockets of the box's network can be created
+	wallPrivileges wall = "privileges" // the program has no capabilities to change the box
 )
 
-// Main runs the parts of the box that are processes of this program. It must be the first call of main, and returns in a process that is
-// none of them.
+// Main runs a process of a box, and exits, if [Start] started this process as a part of a box. Otherwise, it returns at once. It must be
+// the first call of main.
 func Main() {
 	switch os.Args[0] {
 	case initName:
@@ -117,7 +117,7 @@ func launch(p plan, env []string, stdout, stderr io.Writer) (*Process, error) {
 	_ = made.Close()
 	box := &Process{
 		done: make(chan struct{}),
-		kill: func() { _ = cmd.Process.Kill() }, // an error means that it has ended
+		kill: func() { _ = cmd.Process.Kill() }, // an error means that the process has ended
 		term: func() { _ = cmd.Process.Signal(syscall.SIGTERM) },
 	}
 	go func() {

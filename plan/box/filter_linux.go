@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// architectures are the numbers of architectures in filters of system calls. Others have other rules for the calls of sockets.
+// architectures are the supported architectures, with their numbers in filters of system calls. On other architectures, sockets are
+// created by other system calls.
 var architectures = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64, "loong64": unix.AUDIT_ARCH_LOONGARCH64,
 }
@@ -17,14 +18,15 @@ var architectures = map[string]uint32{
 const (
 	callNumber   = 0
 	callArch     = 4
-	callArgument = 16 // the first of them; each has 8 bytes
+	callArgument = 16 // offset of the first argument; each argument has 8 bytes
 )
 
-// foreign is the least number of system calls of the second ABI of amd64, which no program uses.
+// foreign is the lowest number of the system calls of x32, the second ABI of amd64, which no operator uses.
 const foreign = 0x40000000
 
-// limitSockets leaves the program only sockets that are in its network namespace: neither Unix sockets, to which files in any folder
-// lead, nor those of virtual machines. It needs [unix.PR_SET_NO_NEW_PRIVS], and is for the calling thread and the program that it executes.
+// limitSockets permits only sockets that belong to a network namespace. It forbids Unix sockets, because paths in any folder can lead to
+// them, and sockets of virtual machines. It requires [unix.PR_SET_NO_NEW_PRIVS]. The limit applies to the calling thread, and to the
+// program that the thread executes.
 func limitSockets() error {
 	arch, ok := architectures[runtime.GOARCH]
 	if !ok {
@@ -40,7 +42,7 @@ func limitSockets() error {
 	return nil
 }
 
-// socketFilter returns a filter that refuses io_uring, which creates sockets without system calls, too.
+// socketFilter returns the filter of system calls. It also refuses io_uring, which could create sockets without the filtered calls.
 func socketFilter(arch uint32) []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
@@ -66,7 +68,7 @@ func socketFilter(arch uint32) []unix.SockFilter {
 		refuse(unix.ENOSYS),
 
 		unless(unix.BPF_JEQ, unix.SYS_SOCKET, 6),
-		load(callArgument), // the family
+		load(callArgument), // family of the socket
 		when(unix.AF_INET, 3),
 		when(unix.AF_INET6, 2),
 		when(unix.AF_NETLINK, 1),
@@ -74,10 +76,10 @@ func socketFilter(arch uint32) []unix.SockFilter {
 		end(unix.SECCOMP_RET_ALLOW),
 
 		unless(unix.BPF_JEQ, unix.SYS_SOCKETPAIR, 4),
-		load(callArgument + 8), // the type, with flags
+		load(callArgument + 8), // type of the sockets, with flags
 		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf},
 		when(unix.SOCK_STREAM, 1),
-		refuse(unix.EAFNOSUPPORT), // a pair of other types can be connected to other sockets
+		refuse(unix.EAFNOSUPPORT), // a socket of another type could be connected to other sockets later
 		end(unix.SECCOMP_RET_ALLOW),
 	}
 }

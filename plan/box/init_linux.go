@@ -24,9 +24,9 @@ const (
 	tmp  = "/tmp"
 	home = "/tmp/home"
 
-	// isMade is written to the pipe when the box is made; otherwise, the error is.
+	// isMade is written to the pipe when the box is made. After a failure, the error is written instead.
 	isMade = "made"
-	// pipe is the file descriptor of that pipe.
+	// pipe is the file descriptor of the pipe on which the process reports whether the box is made.
 	pipe = 3
 )
 
@@ -38,7 +38,7 @@ func initMain(args []string) int {
 	made := os.NewFile(pipe, "pipe")
 	p, listener, inspector, err := prepare(args)
 	if err != nil {
-		_, _ = fmt.Fprint(made, err) // without a reader, the error has no use
+		_, _ = fmt.Fprint(made, err) // writing fails only if the reader has ended
 		return 1
 	}
 	if p.Try {
@@ -91,8 +91,8 @@ func prepare(args []string) (p plan, server, inspector net.Listener, err error) 
 	return p, server, inspector, nil
 }
 
-// hideFiles makes all files read-only, the folders with sockets and temporary files empty, and puts back the folders that the program
-// needs.
+// hideFiles makes all files read-only, empties the folders with sockets and temporary files, and mounts the folders that the program needs
+// at their paths again.
 func hideFiles(p plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("separate the mounts: %w", err)
@@ -116,8 +116,8 @@ func hideFiles(p plan) error {
 		}
 		kept = append(kept, folder{path, tree})
 	}
-	// Where a container hides parts of the old one, there can be no new one. The kernel protects the processes in it, but their
-	// arguments.
+	// In a container that hides parts of /proc, the kernel refuses to mount a new one. Then the program sees other processes with their
+	// arguments, but the kernel protects their memory and files.
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("hide other processes: %w", err)
 	}
@@ -157,7 +157,7 @@ func hideFiles(p plan) error {
 	return nil
 }
 
-// hideDevices leaves the devices without which programs do not work: neither terminals nor disks, and no memory of other programs.
+// hideDevices hides all devices except the few that programs need, such as /dev/null. It hides terminals, disks, and the memory of other programs.
 func hideDevices() error {
 	const dev = "/dev"
 	names := []string{"null", "zero", "full", "random", "urandom"}
@@ -196,7 +196,7 @@ func makeReadOnly(dir int, path string, flags uint) error {
 	return unix.MountSetattr(dir, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// empty makes a folder or a file empty. A missing one stays missing.
+// empty makes a folder or a file empty. It does nothing if the path does not exist.
 func empty(path string) error {
 	there, err := exists(path)
 	if err != nil || !there {
@@ -248,8 +248,8 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// supervise runs the program until it ends, or until the standard input closes. As the first process of its namespace, this process ends
-// all others with itself.
+// supervise runs the program until it ends, or until the standard input closes. This process is the first process of its PID namespace, so
+// the kernel kills all other processes of the box when it ends.
 func supervise(p plan, made *os.File) (code int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -270,14 +270,14 @@ func supervise(p plan, made *os.File) (code int, err error) {
 	parent := make(chan struct{})
 	go func() {
 		defer close(parent)
-		_, _ = io.Copy(io.Discard, os.Stdin) // an error counts as the end
+		_, _ = io.Copy(io.Discard, os.Stdin) // an error counts as the end of the input
 	}()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {
 		select {
 		case <-signals:
-			_ = cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+			_ = cmd.Process.Signal(syscall.SIGTERM) // an error means that the program has ended
 		case <-parent:
 			return 1, nil
 		case err := <-ended:
@@ -292,8 +292,8 @@ func supervise(p plan, made *os.File) (code int, err error) {
 	}
 }
 
-// execMain gives up the privileges that made the box, and the sockets that lead out of the box, and becomes the program. The program
-// cannot undo the box.
+// execMain drops the privileges that made the box, limits the sockets, and executes the program, which cannot undo this. The function limit
+// limits the sockets.
 func execMain(args []string, limit func() error) int {
 	err := dropPrivileges()
 	if err == nil {
@@ -309,7 +309,7 @@ func execMain(args []string, limit func() error) int {
 	return 1
 }
 
-// dropPrivileges drops the capabilities of this thread, which is the one that executes the program, for good.
+// dropPrivileges permanently drops the capabilities of the calling thread, which executes the program.
 func dropPrivileges() error {
 	last, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
 	if err != nil {

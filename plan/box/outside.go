@@ -15,7 +15,7 @@ func StartOutside(s Spec) (*Process, error) {
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(s.Env, "HOME="+s.Shared, "KOPF_STDIN_GUARD=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	guard, err := cmd.StdinPipe() // an operator stops when it closes, as it does when this process ends
+	guard, err := cmd.StdinPipe() // an operator stops when its standard input closes, also because this process has ended
 	if err == nil {
 		err = cmd.Start()
 	}

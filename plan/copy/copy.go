@@ -25,17 +25,17 @@ const DefaultLimit = 10_000
 
 // Options configure a copy.
 type Options struct {
-	// Context is the name of the cluster, for a person.
+	// Context is the name of the cluster in messages, such as the context of a kubeconfig.
 	Context string
 
 	// WithSecrets keeps the values of Secrets, which are otherwise replaced. Such a copy cannot be saved.
 	WithSecrets bool
 
-	// Limit is the most objects, without definitions. Defaults to [DefaultLimit].
+	// Limit is the maximum number of objects, not counting custom resource definitions. Defaults to [DefaultLimit].
 	Limit int
 }
 
-// LimitError is the error of a listing that has too many objects. The listing is not kept.
+// LimitError is the error of a listing with which the copy would exceed [Options].Limit. The listing is not kept.
 type LimitError struct {
 	Limit int
 	Scope Scope
@@ -46,17 +46,17 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("with %s, the copy would have more than %d objects", e.Scope, e.Limit)
 }
 
-// Scope is the objects that a listing lists.
+// Scope selects the objects of a listing.
 type Scope struct {
 	// Resource is the resource with the version of the listing.
 	Resource schema.GroupVersionResource
 	// Namespace is empty for all namespaces, and for resources without namespaces.
 	Namespace string
-	// Name is the name of a single object, or empty.
+	// Name is the name of a single object; empty for all objects.
 	Name string
 }
 
-// String returns the scope for a person.
+// String describes the scope in a message.
 func (s Scope) String() string {
 	text := s.Resource.GroupResource().String()
 	switch {
@@ -90,14 +90,14 @@ type Listing struct {
 	Refused *metav1.Status
 }
 
-// Copy is the objects of a cluster. It is safe for concurrent use. It reads the cluster when a listing is first asked for,
-// and keeps the listing. Values of Secrets are replaced before anything is kept.
+// Copy is the objects of a cluster. It is safe for concurrent use. It reads a listing from the cluster at the first
+// request for it, and keeps the listing. The values of Secrets are replaced before the listing is kept.
 type Copy struct {
-	reader   *source.Reader // nil if it is from a file
+	reader   *source.Reader // nil if the copy is from a file
 	redactor *redaction.Redactor
 	options  Options
 	version  string
-	redacted int // replaced values in the file
+	redacted int // number of replaced values in the file
 
 	mu       sync.Mutex
 	listings map[Scope]*listing
@@ -106,11 +106,11 @@ type Copy struct {
 
 // listing is a listing that is kept, or being read.
 type listing struct {
-	done chan struct{} // closed when it is read
+	done chan struct{} // closed when the listing was read
 	kept *Listing
 }
 
-// New returns a copy that reads a cluster on demand. It asks the cluster for its version.
+// New returns a copy that reads a cluster on demand. It requests the version of the cluster.
 func New(ctx context.Context, r *source.Reader, o Options) (*Copy, error) {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
@@ -122,8 +122,8 @@ func New(ctx context.Context, r *source.Reader, o Options) (*Copy, error) {
 	return &Copy{reader: r, redactor: redaction.New(), options: o, version: version, listings: map[Scope]*listing{}}, nil
 }
 
-// Listing returns the objects of a scope. It reads them from the cluster if they are not kept yet. Only failures other
-// than refusals are errors, and are not kept.
+// Listing returns the objects of a scope. It reads them from the cluster if they are not kept yet. A refusal is kept
+// as a part of the listing. Any other failure is an error, and is not kept.
 func (c *Copy) Listing(ctx context.Context, scope Scope) (*Listing, error) {
 	for {
 		c.mu.Lock()
@@ -154,8 +154,8 @@ func (c *Copy) Listing(ctx context.Context, scope Scope) (*Listing, error) {
 	}
 }
 
-// within returns a listing from one that is kept and has the objects of more namespaces, or of another version in a file; or nil.
-// The mutex must be held.
+// within returns a listing that is a part of a kept listing, for example one namespace of a listing of all namespaces. In a copy from a
+// file, the kept listing may have another version. It returns nil if there is no such listing. The mutex must be held.
 func (c *Copy) within(scope Scope) *Listing {
 	for known, l := range c.listings {
 		sameVersion := known.Resource == scope.Resource || c.reader == nil && known.Resource.GroupResource() == scope.Resource.GroupResource()
@@ -174,7 +174,7 @@ func (c *Copy) within(scope Scope) *Listing {
 	return nil
 }
 
-// notCopied is the refusal of a listing that a file does not have. "Not found" would be a lie.
+// notCopied is the refusal of a listing that a file does not have. It is not "not found", because the cluster may have the resource.
 func notCopied(scope Scope) *metav1.Status {
 	return &metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
@@ -241,7 +241,7 @@ func (c *Copy) fetch(ctx context.Context, scope Scope) (*Listing, error) {
 	return out, nil
 }
 
-// isRefusal reports whether the cluster would give an answer again.
+// isRefusal reports whether the cluster refused the request, so that it would refuse it again.
 func isRefusal(err *apierrors.StatusError) bool {
 	switch err.ErrStatus.Code {
 	case http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
@@ -251,7 +251,7 @@ func isRefusal(err *apierrors.StatusError) bool {
 	}
 }
 
-// object completes an object, and replaces the values of a Secret.
+// object returns an item of a list with its apiVersion and kind, and with the values of a Secret replaced.
 func (c *Copy) object(scope Scope, list source.List, raw json.RawMessage) (Object, error) {
 	var own identity
 	if err := json.Unmarshal(raw, &own); err != nil {
@@ -278,6 +278,6 @@ func (c *Copy) object(scope Scope, list source.List, raw json.RawMessage) (Objec
 	return Object{Namespace: own.Metadata.Namespace, Name: own.Metadata.Name, JSON: raw}, nil
 }
 
-// Shown returns a Secret, or a merge patch of a Secret, as a plan may show it, even if the copy keeps the values. It changes the
-// object.
+// Shown returns a Secret, or a merge patch of a Secret, with its values replaced for the output of a plan, even if the copy keeps the
+// values. It changes the given object.
 func (c *Copy) Shown(secret map[string]any) (map[string]any, error) { return c.redactor.Show(secret) }

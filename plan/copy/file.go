@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// formatVersion is the version of the files. Files of other versions are refused.
+// formatVersion is the version of the file format. [Read] refuses files of other versions.
 const formatVersion = 1
 
 // fileHeader is the first line of a file.
@@ -83,7 +83,7 @@ func (c *Copy) writeLines(lines *json.Encoder) error {
 	return nil
 }
 
-// Read reads a copy from a file that [Copy.Write] has written. Resources that the file does not have are refused.
+// Read reads a copy from a file that [Copy.Write] has written. The copy refuses listings that the file does not have.
 func Read(r io.Reader) (*Copy, error) {
 	c, err := read(r)
 	if err != nil {
@@ -118,7 +118,7 @@ func read(r io.Reader) (*Copy, error) {
 		}
 		c.listings[l.Scope] = &listing{done: done, kept: l}
 	}
-	// The checksum is at the end.
+	// Reading to the end makes gzip verify the checksum.
 	if rest, err := io.Copy(io.Discard, io.MultiReader(lines.Buffered(), zip)); err != nil || rest > 1 {
 		return nil, errors.Join(err, endError(rest))
 	}

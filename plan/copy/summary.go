@@ -10,13 +10,13 @@ import (
 type Summary struct {
 	// Context is the name of the cluster, and Version its version.
 	Context, Version string
-	// From and To are the times of the first and the last listing. The copy is not of one moment.
+	// From and To are the times of the first and the last listing. The listings are not a snapshot of a single time.
 	From, To time.Time
 	// Resources are the listings with objects, sorted.
 	Resources []Count
 	// Refused are the listings that the cluster refused, sorted.
 	Refused []Refusal
-	// Redacted is the number of values that were replaced.
+	// Redacted is the number of replaced values of Secrets.
 	Redacted int
 	// WithSecrets reports whether the values of Secrets are kept.
 	WithSecrets bool
@@ -33,7 +33,7 @@ type Refusal struct {
 	Scope Scope
 	// Code is the status of the answer: 404 if the cluster does not have the resource.
 	Code int
-	// Message is the cluster's.
+	// Message is the message of the answer.
 	Message string
 }
 

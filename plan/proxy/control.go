@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// awaitTimeout bounds the time in which the control plane notices loaded objects. It usually takes some milliseconds.
+// awaitTimeout limits the wait until the control plane notices loaded objects, which usually takes some milliseconds.
 const awaitTimeout = time.Minute
 
 // control is the client of the control plane with the copy.
@@ -73,7 +73,8 @@ func (c *control) object(ctx context.Context, r schema.GroupVersionResource, nam
 	return decode(body)
 }
 
-// await waits until the caches of the control plane have a loaded object, and with it the objects that were loaded before.
+// await waits until the caches of the control plane have a loaded object. Then they also have the objects of the resource that were loaded
+// before.
 func (c *control) await(ctx context.Context, r schema.GroupVersionResource, namespace, name string) error {
 	return poll(ctx, func(ctx context.Context) (bool, error) {
 		// With version 0, the answer is from the cache.
@@ -91,7 +92,7 @@ func (c *control) await(ctx context.Context, r schema.GroupVersionResource, name
 	})
 }
 
-// poll asks until the answer is yes.
+// poll calls done until it returns true or an error, for at most awaitTimeout.
 func poll(ctx context.Context, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, awaitTimeout, errSlow)
 	defer cancel()
@@ -120,7 +121,7 @@ func decode(raw []byte) (tree map[string]any, err error) {
 	return tree, err
 }
 
-// served returns which resources the control plane serves, as group, version and plural.
+// served returns the resources that the control plane serves.
 func (c *control) served(ctx context.Context) (map[schema.GroupVersionResource]bool, error) {
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	var groups struct {
@@ -145,7 +146,7 @@ func (c *control) served(ctx context.Context) (map[schema.GroupVersionResource]b
 			return nil, fmt.Errorf("decode the discovery of the copy: %w", err)
 		}
 	}
-	// Both kinds of discovery must have it, since operators use either.
+	// A group counts only if both kinds of discovery have it, because operators use either.
 	known := map[string]bool{}
 	for _, group := range old.Groups {
 		known[group.Name] = true

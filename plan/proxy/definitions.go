@@ -14,11 +14,11 @@ import (
 	"github.com/kopf-dev/kopf/plan/copy"
 )
 
-// services is the resource of API groups, some of which other servers serve.
+// services is the resource APIService. Some API services are served by extension API servers.
 var services = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// policies are the resources that decide about all requests. They are loaded before the first answer: the control plane looks for
-// new ones once a second.
+// policies are the resources whose objects can reject or change requests for other resources. They are loaded before the first answer,
+// because the control plane notices new policies only once a second.
 var policies = []schema.GroupVersionResource{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
@@ -30,23 +30,23 @@ var policies = []schema.GroupVersionResource{
 // definitions are the resources of the cluster that Kubernetes does not define.
 type definitions struct {
 	loader *loader
-	turn   chan struct{} // has an element unless a request loads the definitions
+	turn   chan struct{} // lock: has an element while no request loads the definitions
 	loaded bool
 
-	// These are set when loaded is.
-	extended  map[schema.GroupVersion]bool  // groups of other servers
+	// The following fields are set before loaded becomes true.
+	extended  map[schema.GroupVersion]bool  // groups of extension API servers
 	converted map[schema.GroupResource]bool // resources that webhooks convert
 
 	mu       sync.Mutex
-	versions map[schema.GroupResource]string // version of the first request
+	versions map[schema.GroupResource]string // version of the first request for each resource
 }
 
-// definition is the part of a definition that matters here.
+// definition has the fields of a custom resource definition that the proxy needs.
 type definition struct {
 	Spec struct {
 		Group string
 		Names struct{ Plural string }
-		// Conversion is between versions.
+		// Conversion converts objects between the versions.
 		Conversion struct{ Strategy string }
 		Versions   []struct {
 			Name   string
@@ -67,7 +67,7 @@ func (d *definition) established() bool {
 	return false
 }
 
-// ensure loads the definitions and the policies, unless they are loaded.
+// ensure loads the definitions and the policies if no earlier call has loaded them.
 func (d *definitions) ensure(ctx context.Context) error {
 	select {
 	case <-d.turn:
@@ -89,7 +89,7 @@ func (d *definitions) ensure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if refused != nil && refused.Code != http.StatusNotFound { // older clusters do not have all of them
+		if refused != nil && refused.Code != http.StatusNotFound { // older clusters do not serve all policies
 			d.loader.note(policy, "", refused.Message)
 		}
 	}
@@ -136,7 +136,7 @@ func (d *definitions) load(ctx context.Context) error {
 	return d.await(ctx, wanted)
 }
 
-// await waits until resources are served. Those that the control plane does not serve in time are noted.
+// await waits until resources are served. It notes resources that the control plane does not serve in time.
 func (d *definitions) await(ctx context.Context, wanted []schema.GroupVersionResource) error {
 	var missing []schema.GroupVersionResource
 	err := poll(ctx, func(ctx context.Context) (bool, error) {
@@ -161,7 +161,7 @@ func (d *definitions) await(ctx context.Context, wanted []schema.GroupVersionRes
 	return err
 }
 
-// withoutConversion returns a definition whose versions are not converted by a webhook, which the copy could not call.
+// withoutConversion returns a definition without its conversion webhook, because the control plane cannot call webhooks of the cluster.
 func withoutConversion(raw json.RawMessage) (json.RawMessage, *definition, error) {
 	own := &definition{}
 	if err := json.Unmarshal(raw, own); err != nil {

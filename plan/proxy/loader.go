@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-dev/kopf/plan/copy"
 )
 
-// pollInterval is the time between two questions whether the control plane has noticed loaded objects.
+// pollInterval is the time between two checks whether the control plane has noticed loaded objects.
 const pollInterval = 20 * time.Millisecond
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -38,7 +38,7 @@ type loader struct {
 
 // resource is the state of a resource in the control plane.
 type resource struct {
-	turn   chan struct{} // has an element unless a request loads the resource
+	turn   chan struct{} // lock: has an element while no request loads the resource
 	scopes map[copy.Scope]*metav1.Status
 	loaded map[[2]string]bool // objects by namespace and name
 }
@@ -62,8 +62,8 @@ func (l *loader) resource(r schema.GroupResource) *resource {
 	return known
 }
 
-// ensure loads the objects of a request, unless they are loaded. The error is a [*apierrors.StatusError] if the cluster refuses
-// to list them, and the object too if there is a name.
+// ensure loads the objects that a request needs, if no earlier call has loaded them. The error is a [*apierrors.StatusError] if the cluster
+// refuses to list them and, for a request with a name, also to get the object.
 func (l *loader) ensure(ctx context.Context, i info) error {
 	if err := l.definitions.ensure(ctx); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (l *loader) ensure(ctx context.Context, i info) error {
 	return &apierrors.StatusError{ErrStatus: *refused}
 }
 
-// scope loads the objects of a scope, and returns the refusal if there is one. Objects that were loaded before stay as they are
-// now.
+// scope loads the objects of a scope, and returns the refusal if there is one. It does not reset objects that are
+// already loaded, because the operator may have changed them.
 func (l *loader) scope(ctx context.Context, scope copy.Scope) (*metav1.Status, error) {
 	r := l.resource(scope.Resource.GroupResource())
 	select {
@@ -188,7 +188,8 @@ func (l *loader) change(gr schema.GroupResource, raw json.RawMessage) (json.RawM
 	return json.Marshal(tree)
 }
 
-// home loads the namespace of objects. One that may not be read is created, since the server refuses objects without a namespace.
+// home loads the namespace of objects. If the user may not read the namespace, home creates an empty one, because the control plane
+// refuses objects in a namespace that does not exist.
 func (l *loader) home(ctx context.Context, name string) error {
 	refused, err := l.scope(ctx, copy.Scope{Resource: namespaces})
 	if err == nil && refused != nil {
@@ -222,14 +223,14 @@ func (l *loader) home(ctx context.Context, name string) error {
 	return l.control.await(ctx, namespaces, "", name)
 }
 
-// note keeps a reason why something in the plan is not as in the cluster.
+// note records a reason why the copy differs from the cluster.
 func (l *loader) note(r schema.GroupVersionResource, namespace, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.untried[Untried{Resource: r, Namespace: namespace, Reason: reason}] = true
 }
 
-// notes returns the kept reasons, sorted.
+// notes returns the recorded reasons, sorted.
 func (l *loader) notes() []Untried {
 	l.mu.Lock()
 	defer l.mu.Unlock()

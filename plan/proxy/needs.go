@@ -8,13 +8,13 @@ import (
 	"github.com/kopf-dev/kopf/plan/copy"
 )
 
-// need is a resource that the server looks at when it creates an object of another one.
+// need is a resource that the control plane reads when it creates an object of another resource.
 type need struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
 }
 
-// needs are the resources at which the server looks, by the resource that is created.
+// needs are the resources that the control plane reads, by the resource of the created object.
 var needs = map[schema.GroupResource][]need{
 	{Resource: "pods"}: {
 		{resource: schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}, namespaced: true},
@@ -29,7 +29,7 @@ var needs = map[schema.GroupResource][]need{
 	},
 }
 
-// ensureNeeds loads the namespace of a new object, and the objects at which the server looks.
+// ensureNeeds loads the namespace of a new object, and the objects that the control plane reads when it creates the object.
 func (l *loader) ensureNeeds(ctx context.Context, i info) error {
 	if i.verb == readingVerb {
 		return nil

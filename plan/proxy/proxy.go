@@ -26,7 +26,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// HandlerHeader is the header of the operator's requests that says which handler sends it: the handler's id, the uid of the
+// HandlerHeader is the header of the operator's requests that identifies the handler: the handler's id, the uid of the
 // handled object, and the attempt, separated by spaces. The proxy removes it.
 const HandlerHeader = "Kopf-Handler"
 
@@ -55,34 +55,34 @@ type Options struct {
 
 // Request is a writing request of the operator.
 type Request struct {
-	// At is the time at which the request came.
+	// At is the time at which the proxy received the request.
 	At time.Time
 	// Verb is create, update, patch, delete, or deletecollection.
 	Verb string
 	// Resource is the resource with the version of the request.
 	Resource schema.GroupVersionResource
-	// Namespace, Name and Subresource are the object's. Name is the name that the server has generated if there was none.
+	// Namespace, Name and Subresource identify the object. If the request has no name, Name is the name that the API server generated.
 	Namespace, Name, Subresource string
-	// Handler, UID and Attempt are of [HandlerHeader]; empty for requests without it. UID is the uid of the handled object.
+	// Handler, UID and Attempt are the values of [HandlerHeader]; empty without the header. UID is the uid of the handled object.
 	Handler, UID string
 	Attempt      int
 	// ContentType is the type of the body, such as application/merge-patch+json.
 	ContentType string
 	// Body is the body as sent if it is JSON or YAML, with values of Secrets replaced.
 	Body []byte
-	// Before and After are the object before and after the request, with values of Secrets replaced: nil if there was none,
-	// or is none.
+	// Before and After are the object before and after the request, with the values of Secrets replaced; nil if the object did
+	// not exist at that time.
 	Before, After map[string]any
-	// Code is the status of the answer, and Status its details if the request has failed.
+	// Code is the HTTP status of the answer. Status has the details of a failure.
 	Code   int
 	Status *metav1.Status
 }
 
-// Untried is a reason why something in the plan is not as in the cluster.
+// Untried is a reason why the copy differs from the cluster.
 type Untried struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
-	// Reason is for a person, without a full stop.
+	// Reason is a message without a full stop.
 	Reason string
 }
 
@@ -93,7 +93,7 @@ type Proxy struct {
 	forward http.Handler
 	server  *http.Server
 	locks   locks
-	life    context.Context // loading is not repeated because a client has given up
+	life    context.Context // context of loading, which continues if the client of a request disconnects
 	end     context.CancelFunc
 
 	mu       sync.Mutex
@@ -182,7 +182,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		p.fail(w, err)
 	case i.verb == readingVerb && isWatch(r):
-		done() // it lasts
+		done() // a watch does not count as busy
 		p.forward.ServeHTTP(w, r)
 	case i.verb == readingVerb || i.isReview() || isDryRun(r):
 		p.forward.ServeHTTP(w, r)
@@ -191,7 +191,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// begin counts a request until the function is called, once or more.
+// begin counts a request until done is called. Further calls of done do nothing.
 func (p *Proxy) begin() (done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,19 +220,19 @@ func (p *Proxy) failed(err error) {
 	}
 }
 
-// fail answers with such an error.
+// fail reports an error by failed, and answers the request with it.
 func (p *Proxy) fail(w http.ResponseWriter, err error) {
 	p.failed(err)
 	answer(w, &metav1.Status{Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: printable.Lines(err.Error())})
 }
 
-// answer answers with a status.
+// answer answers a request with a status.
 func answer(w http.ResponseWriter, s *metav1.Status) {
 	s = s.DeepCopy()
 	s.TypeMeta, s.Status = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, metav1.StatusFailure
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(s.Code))
-	_ = json.NewEncoder(w).Encode(s) // the client may be gone
+	_ = json.NewEncoder(w).Encode(s) // the client may have disconnected
 }
 
 // Prepare loads a resource as a request of the operator would do. A refusal is a [*apierrors.StatusError].

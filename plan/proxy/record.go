@@ -19,10 +19,10 @@ import (
 	"github.com/kopf-dev/kopf/plan/redaction"
 )
 
-// maxBody bounds the body of a writing request, as the server does.
+// maxBody is the maximum size of the body of a writing request, as in the API server.
 const maxBody = 8 << 20
 
-// sender is the handler that sends a request.
+// sender identifies the handler that sends a request.
 type sender struct {
 	handler, uid string
 	attempt      int
@@ -84,14 +84,14 @@ func (p *Proxy) write(w http.ResponseWriter, r *http.Request, i info, from sende
 	p.record(rec)
 }
 
-// after sets the object after a request that has succeeded, and the name of a new object.
+// after records the object after a successful request, and the name of a new object.
 func (p *Proxy) after(i info, body []byte, rec *Request) error {
 	if i.verb == "deletecollection" {
 		return nil
 	}
 	answered, err := decode(body)
 	if err != nil {
-		answered = nil // some subresources answer with other texts
+		answered = nil // some subresources do not answer with an object
 	}
 	metadata, _ := answered["metadata"].(map[string]any)
 	if name, ok := metadata["name"].(string); ok && rec.Name == "" {
@@ -125,7 +125,7 @@ func (rec *Request) redact(shown func(map[string]any) (map[string]any, error), b
 		if *state == nil {
 			continue
 		}
-		// Both may be the same tree.
+		// Before and After can be the same tree, and shown changes its argument.
 		raw, err := json.Marshal(*state)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (rec *Request) redact(shown func(map[string]any) (map[string]any, error), b
 	}
 	var patch map[string]any
 	if !text || yaml.Unmarshal(body, &patch) != nil {
-		return nil // a list of operations is left out: the object after it shows as much
+		return nil // the operations of a JSON patch are not recorded, because After shows their effect
 	}
 	patch, err := shown(patch)
 	if err != nil {
@@ -155,7 +155,7 @@ func isText(contentType string) bool {
 	return err == nil && (strings.HasSuffix(media, "json") || strings.HasSuffix(media, "yaml"))
 }
 
-// withoutBinary returns the accepted types without those that are not JSON: the answers are recorded.
+// withoutBinary returns the value of an Accept header without binary types, because the recorded answers must be JSON.
 func withoutBinary(accept string) string {
 	var kept []string
 	for part := range strings.SplitSeq(accept, ",") {
@@ -169,7 +169,7 @@ func withoutBinary(accept string) string {
 	return strings.Join(kept, ",")
 }
 
-// response keeps an answer that passes through it.
+// response passes on an answer, and keeps its code and body.
 type response struct {
 	http.ResponseWriter
 	code int
@@ -188,7 +188,7 @@ func (r *response) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// locks are locks by name, as many as are in use.
+// locks are locks by name. It keeps only locks that are in use.
 type locks struct {
 	mu    sync.Mutex
 	named map[string]*namedLock

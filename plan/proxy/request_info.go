@@ -13,7 +13,7 @@ import (
 
 // info is a request for a resource.
 type info struct {
-	verb                         string // get also stands for list and watch
+	verb                         string // verb of RBAC; get stands for all reading requests
 	resource                     schema.GroupVersionResource
 	namespace, name, subresource string
 }
@@ -21,8 +21,8 @@ type info struct {
 // readingVerb is the verb of requests that write nothing.
 const readingVerb = "get"
 
-// isKnown reports whether a request without a resource may be passed on. Such a request reads, for example from the discovery. The server
-// and the proxy understand each part of its path in the same way.
+// isKnown reports whether a request without a resource, such as discovery, may be passed on. It must be a reading request, and have a path
+// that the API server and the proxy parse in the same way.
 func isKnown(r *http.Request) bool {
 	_, ok := partsOf(r.URL)
 	return (ok || strings.Trim(r.URL.EscapedPath(), "/") == "") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
@@ -91,7 +91,7 @@ func verbOf(method, name string) string {
 	}
 }
 
-// scope returns the objects that the request is for.
+// scope returns the scope to load for the request: all objects of the resource in the namespace of the request.
 func (i info) scope() copy.Scope { return copy.Scope{Resource: i.resource, Namespace: i.namespace} }
 
 // key identifies the object of the request.
@@ -99,12 +99,12 @@ func (i info) key() string {
 	return i.resource.GroupResource().String() + "/" + i.namespace + "/" + i.name
 }
 
-// isReview reports whether the request is a question that has the form of a creation.
+// isReview reports whether the request is a review, such as a SelfSubjectAccessReview, which creates no object.
 func (i info) isReview() bool {
 	return i.resource.Group == "authorization.k8s.io" || i.resource.Group == "authentication.k8s.io"
 }
 
-// acting are the subresources of programs in pods and on nodes, which do not run here.
+// acting are the subresources that need running containers, which a plan does not have.
 var acting = []string{"exec", "attach", "portforward", "proxy", "log"}
 
 func (i info) acts() bool {
@@ -112,17 +112,17 @@ func (i info) acts() bool {
 	return slices.Contains(acting, first)
 }
 
-// isWatch reports whether the answer is a stream that lasts.
+// isWatch reports whether the request is a watch.
 func isWatch(r *http.Request) bool {
 	watch := r.URL.Query().Get("watch")
 	return watch == "true" || watch == "1" || strings.Contains(r.URL.Path, "/watch/")
 }
 
-// isDryRun reports whether the server only tries the request.
+// isDryRun reports whether the request is a dry run.
 func isDryRun(r *http.Request) bool { return r.URL.Query().Has("dryRun") }
 
-// neverCopied reports whether a resource is not loaded: leases and peers of running operators would pause this one, and webhooks
-// would call programs of the cluster. Reviews are no objects.
+// neverCopied reports whether the objects of a resource are not loaded. Leases and peering objects of running operators would pause the
+// operator, and webhook configurations would make the control plane call programs of the cluster. Reviews are not objects.
 func neverCopied(r schema.GroupResource) bool {
 	switch r.Group {
 	case "coordination.k8s.io":

@@ -28,8 +28,8 @@ func handled(all []inspect.Description) map[schema.GroupResource]bool {
 	return found
 }
 
-// Create makes the handled objects look new: without the records of the operators, their finalizers and the status. Objects that the
-// handled ones own are left out.
+// Create makes the handled objects look new: without the records of the operators, their finalizers and the status. It leaves
+// out objects whose owner is a handled object.
 func Create(all []inspect.Description) Change {
 	resources := handled(all)
 	return func(resource schema.GroupResource, object map[string]any) map[string]any {
@@ -79,8 +79,8 @@ func isOwned(metadata map[string]any, resources map[schema.GroupResource]bool) b
 	})
 }
 
-// Delete makes the handled objects look deleted. Objects without finalizers are left out, because they would be deleted at once, and
-// no handler would be called.
+// Delete marks the handled objects for deletion. It leaves out objects without finalizers, because the API server would have deleted them
+// at once, so that no handler would be called.
 func Delete(all []inspect.Description, now time.Time) Change {
 	resources := handled(all)
 	return func(resource schema.GroupResource, object map[string]any) map[string]any {

@@ -22,7 +22,8 @@ const (
 // pair is a certificate with its key, in PEM.
 type pair struct{ certificate, key []byte }
 
-// kept returns replacements that can be parsed: a fresh certificate and key, and a registry configuration without passwords.
+// kept returns a replacement that handlers can parse: a new certificate or key, or a registry configuration without passwords. It
+// returns nil for all other values.
 func (r *Redactor) kept(kind string, data map[string][]byte, name string) ([]byte, error) {
 	switch {
 	case len(data[name]) == 0:
@@ -42,7 +43,7 @@ func (r *Redactor) kept(kind string, data map[string][]byte, name string) ([]byt
 	}
 }
 
-// pair returns the fresh pair that replaces a certificate and key. Equal pairs have equal replacements.
+// pair returns the new pair that replaces a certificate and its key. Equal pairs have equal replacements.
 func (r *Redactor) pair(certificate, key []byte) (pair, error) {
 	hash := r.hash(certificate, key)
 	r.mu.Lock()
@@ -58,7 +59,7 @@ func (r *Redactor) pair(certificate, key []byte) (pair, error) {
 	return fresh, nil
 }
 
-// newPair returns a certificate with the public fields of another one, which handlers look at, and a key of its own.
+// newPair returns a new key and a certificate for it. The certificate has the public fields of the given one, because handlers read them.
 func newPair(like []byte) (pair, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redacted"},

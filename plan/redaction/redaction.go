@@ -20,12 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// prefix begins each replacement. The digits of a hash of the value follow.
+// prefix is the start of each replacement, before digits of a hash of the value.
 const prefix = "redacted-"
 
 var replaced = regexp.MustCompile(`^` + prefix + `[0-9a-f]{8}$`)
 
-// minText is the least length of a value that is also replaced in the text of annotations: shorter ones occur by chance.
+// minText is the minimum length of a value that is also replaced inside other annotations. Shorter values can occur there by chance.
 const minText = 4
 
 // Redactor replaces values. The replacements depend on a random key, so they give no hint of the values. A Redactor is safe for
@@ -38,40 +38,40 @@ type Redactor struct {
 	pairs map[string]pair // replacements by the hash of the replaced certificate and key
 }
 
-// New returns a redactor with a key of its own.
+// New returns a redactor with a new random key.
 func New() *Redactor {
 	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	return &Redactor{key: key, pairs: map[string]pair{}}
 }
 
 // Replaced returns the number of values that were replaced.
 func (r *Redactor) Replaced() int { return int(r.count.Load()) }
 
-// IsSecret reports whether a resource is the one of Secrets.
+// IsSecret reports whether a resource is the resource of Secrets.
 func IsSecret(resource schema.GroupResource) bool {
 	return resource.Group == "" && resource.Resource == "secrets"
 }
 
-// Keep returns a Secret as a copy may keep it. Certificates with keys, and passwords of registries, are replaced with values that
-// can be parsed. It changes the object.
+// Keep replaces the values of a Secret for a copy, and returns the changed object. Certificates, keys and registry configurations have
+// replacements that handlers can parse.
 func (r *Redactor) Keep(secret map[string]any) (map[string]any, error) {
 	return r.redact(secret, r.kept)
 }
 
-// Show returns a Secret, or a merge patch of a Secret, as a plan may show it. Certificates and passwords are replaced as all other
-// values. Replacements remain. Show changes the object.
+// Show replaces the values of a Secret, or of a merge patch of a Secret, for the output of a plan, and returns the changed object. Unlike
+// Keep, it replaces certificates and registry configurations like all other values. Values that are already replaced stay as they are.
 func (r *Redactor) Show(secret map[string]any) (map[string]any, error) {
 	return r.redact(secret, func(string, map[string][]byte, string) ([]byte, error) { return nil, nil })
 }
 
-// instead returns the replacement of a value; nil for the usual one.
+// instead returns a special replacement of a value; nil for the replacement with the hash.
 type instead func(kind string, data map[string][]byte, name string) ([]byte, error)
 
 // redact replaces the values of a Secret: in its data, in earlier states among its annotations, and in other annotations.
 func (r *Redactor) redact(secret map[string]any, special instead) (map[string]any, error) {
 	kind, _ := secret["type"].(string)
-	found := map[string]string{} // text to replacement
+	found := map[string]string{} // replacements by value
 	if err := r.data(secret, kind, special, found); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func annotationsOf(secret map[string]any) map[string]any {
 }
 
 // annotations replaces the values in annotations that have an earlier state of the Secret, and returns the others. A state that
-// cannot be decoded is removed: it may have values that are not known.
+// cannot be decoded is removed, because it may have values that are not in the Secret.
 func (r *Redactor) annotations(secret map[string]any, kind string, special instead, found map[string]string) (map[string]string, error) {
 	annotations, others := annotationsOf(secret), map[string]string{}
 	for name, value := range annotations {
@@ -130,7 +130,7 @@ func decode(text string) (state map[string]any, err error) {
 	return state, err
 }
 
-// earlier returns the JSON of an earlier state of the Secret with its values replaced. The state has annotations of its own.
+// earlier returns the JSON of an earlier state of the Secret with its values replaced. It also replaces the values in the annotations of the state.
 func (r *Redactor) earlier(state map[string]any, kind string, special instead, found map[string]string) (string, error) {
 	if own, ok := state["type"].(string); ok {
 		kind = own
@@ -150,7 +150,7 @@ func (r *Redactor) earlier(state map[string]any, kind string, special instead, f
 	return out.String(), nil // like the annotations of kubectl and of operators, the text ends with a line feed
 }
 
-// data replaces the values of the fields data and stringData, and adds their texts to those found.
+// data replaces the values of the fields data and stringData, and adds the values to found, with their replacements.
 func (r *Redactor) data(secret map[string]any, kind string, special instead, found map[string]string) error {
 	all := map[string][]byte{}
 	encoded, _ := secret["data"].(map[string]any)
@@ -198,7 +198,7 @@ func note(found map[string]string, text, now string) {
 	}
 }
 
-// quoted returns a text as it is inside a string of JSON.
+// quoted returns a string in JSON, without the quotes around it.
 func quoted(text string) string {
 	out, err := json.Marshal(text)
 	if err != nil {
@@ -207,7 +207,8 @@ func quoted(text string) string {
 	return string(out[1 : len(out)-1])
 }
 
-// replacement returns a text with the hash of a value. Empty values stay empty: they are no secret, and handlers look for them.
+// replacement returns the prefix and digits of a hash of a value. Empty values stay empty, because they are not secret, and handlers may
+// check for them.
 func (r *Redactor) replacement(value []byte) []byte {
 	if len(value) == 0 || replaced.Match(value) {
 		return value
@@ -219,7 +220,7 @@ func (r *Redactor) hash(parts ...[]byte) string {
 	h := hmac.New(sha256.New, r.key)
 	for _, part := range parts {
 		h.Write(part)
-		h.Write([]byte{0}) // PEM has none
+		h.Write([]byte{0}) // a separator, which PEM does not contain
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -11,14 +11,14 @@ import (
 
 // Against is a comparison with another build of the operator, on an identical copy.
 type Against struct {
-	Build  string `json:"build"`            // the git ref, or the file of the program
-	Commit string `json:"commit,omitempty"` // empty for a file
+	Build  string `json:"build"`            // git ref of the other build, or the file of its program
+	Commit string `json:"commit,omitempty"` // commit of the git ref; empty for a file
 
 	// Ended is the reason why a run of the other build ended before nothing was left to do. The comparison is incomplete then.
 	Ended string `json:"ended,omitempty"`
 
 	AsBefore    int          `json:"asBefore"`    // number of objects without a difference
-	Differences []Difference `json:"differences"` // new failures first
+	Differences []Difference `json:"differences"` // groups of objects, new failures first
 	Noise       []string     `json:"noise"`       // fields that differ between two runs of the other build, and are not compared
 	Requests    []Request    `json:"requests"`    // requests of the other build
 }
@@ -31,7 +31,7 @@ type Difference struct {
 	Resource string     `json:"resource"` // key of the resource, such as "kopfexamples.v1.kopf.dev"
 	Short    string     `json:"short"`
 	Objects  []string   `json:"objects"`
-	Changes  []Change   `json:"changes"` // Old is of the other build
+	Changes  []Change   `json:"changes"` // Old is the value of the other build
 }
 
 // Comparison is the verdict on an object in a comparison.
@@ -40,16 +40,16 @@ type Comparison string
 // The verdicts of a comparison, in their order.
 const (
 	NewlyFails    Comparison = "newlyFails"    // a handler or a request fails that did not fail with the other build
-	Differs       Comparison = "differs"       // handlers, requests or the objects after them differ
+	Differs       Comparison = "differs"       // the called handlers, the requests or the resulting objects differ
 	NoLongerFails Comparison = "noLongerFails" // a handler or a request failed with the other build, and nothing fails now
 )
 
 var comparisons = []Comparison{NewlyFails, Differs, NoLongerFails}
 
-// comparisonWords are the verdicts in texts.
+// comparisonWords are the words for the verdicts in the output.
 var comparisonWords = map[Comparison]string{NewlyFails: "newly fail", Differs: "differ", NoLongerFails: "would no longer fail"}
 
-// name is the name of the other build.
+// name returns the name of the other build.
 func (a *Against) name() string {
 	if a.Commit == "" || strings.HasPrefix(a.Commit, a.Build) {
 		return a.Build
@@ -57,7 +57,7 @@ func (a *Against) name() string {
 	return fmt.Sprintf("%s (%s)", a.Build, a.Commit[:min(12, len(a.Commit))])
 }
 
-// sentence sums the comparison up.
+// sentence returns a summary of the comparison.
 func (a *Against) sentence() string {
 	counts := make(map[Comparison]int)
 	for _, d := range a.Differences {
@@ -90,7 +90,7 @@ func (d Difference) text() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// footer has the requests of the other build, and the noise.
+// footer returns the lines about the requests of the other build and about the noise.
 func (a *Against) footer() string {
 	noise := "none"
 	if len(a.Noise) > 0 {

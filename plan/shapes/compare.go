@@ -30,7 +30,7 @@ func Compare(now, first, second Trial) *Against {
 	for _, m := range all[1:] {
 		maps.Copy(keys, m)
 	}
-	random := make(map[string]int) // unattributed objects with random names: of the first trial, without those of this build
+	random := make(map[string]int) // number of unattributed objects that only the first trial has, minus those that only this build has
 	for s := range keys {
 		_, inFirst := all[0][s]
 		_, inSecond := all[1][s]
@@ -60,7 +60,7 @@ func Compare(now, first, second Trial) *Against {
 	return a
 }
 
-// subject is an object that a trial has handled or, if it is unattributed, an object that requests of no handled object have changed.
+// subject is an object that a trial has handled. An unattributed subject is an object that was changed by requests without a handled object.
 type subject struct {
 	resource, namespace, name string
 	unattributed              bool
@@ -77,7 +77,7 @@ func subjects(t Trial, trees map[string]map[string]any) map[subject]Shape {
 		}
 		s := subject{resource: o.Resource, namespace: o.Namespace, name: o.Name}
 		if _, known := all[s]; known {
-			s.name += " " + o.UID // deleted, and made again
+			s.name += " " + o.UID // another object with the name, which was deleted and created again
 		}
 		all[s] = g.shape(o, byObject[o.UID])
 	}
@@ -93,13 +93,14 @@ func subjects(t Trial, trees map[string]map[string]any) map[subject]Shape {
 
 // comparer collects the result of a comparison.
 type comparer struct {
-	noise map[string]bool // fields
+	noise map[string]bool // fields that are not compared
 	noisy map[string]bool // resources whose unattributed objects have random names
 	found map[string]*Difference
 	same  int
 }
 
-// compare compares the shapes of an object: of this build, and of the two trials of the other build. One of them is the known shape.
+// compare compares the shapes of an object in the trial of this build and in the two trials of the other build. The argument known is
+// the shape in one of the trials that have the object.
 func (c *comparer) compare(s subject, known, now, first, second Shape) {
 	one, two := len(first.Writes) > 0, len(second.Writes) > 0
 	if s.unattributed && (one != two || !one && c.noisy[s.resource]) {
@@ -124,7 +125,7 @@ func (c *comparer) compare(s subject, known, now, first, second Shape) {
 		return masked[d.Path] && !isNewFailure(strings.TrimSuffix(d.Path, " refused"))
 	})
 	changes = slices.DeleteFunc(changes, func(d Change) bool {
-		// Random keys are no difference if the first trial had as many.
+		// Map keys that differ in each trial are no difference if their number is the same.
 		f := n.values[d.Path]
 		return f != nil && f.parent != "" && a.values[d.Path] == nil && b.values[d.Path] == nil && keys[f.parent] > 0 && keys[f.parent] == added[f.parent]
 	})
@@ -153,7 +154,7 @@ func (c *comparer) compare(s subject, known, now, first, second Shape) {
 func (c *comparer) add(d Difference, name string) {
 	text, err := json.Marshal(d)
 	if err != nil {
-		text = []byte(fmt.Sprint(d)) // a Difference has only texts and numbers
+		text = []byte(fmt.Sprint(d)) // a Difference has only strings and numbers
 	}
 	sum := sha256.Sum256(text)
 	d.ID = hex.EncodeToString(sum[:4])
@@ -166,16 +167,17 @@ func (c *comparer) add(d Difference, name string) {
 	known.Objects = append(known.Objects, name)
 }
 
-// facts are everything about an object that is compared, without an order.
+// facts are the compared values of an object, by their names, without an order.
 type facts struct {
 	values   map[string]*fact
-	failures map[string]bool // handlers and requests
+	failures map[string]bool // names of failed handlers and requests
 }
 
-// fact is a value. Without the fact, the value is otherwise. Fields of objects have a parent: the object or list with the field.
+// fact is a value. If an object lacks the fact, otherwise is its value. For the field of an object, parent is the path of the map or list
+// that contains the field.
 type fact struct{ value, otherwise, parent string }
 
-// differences returns the facts that differ, with the values of f as the old ones.
+// differences returns the facts that differ, with the values of f as old values.
 func (f facts) differences(now facts) []Change {
 	paths := maps.Clone(f.values)
 	maps.Copy(paths, now.values)
@@ -198,7 +200,8 @@ func (f facts) differences(now facts) []Change {
 	return all
 }
 
-// factsOf returns the facts of a shape. Created objects with other names than in the reference count as the ones there.
+// factsOf returns the facts of a shape. The reference is the writes of the first trial of the other build. A created object whose name is
+// not in the reference is matched with a created object of the reference: see [identities].
 func factsOf(s Shape, reference []Write) facts {
 	f := facts{values: make(map[string]*fact), failures: make(map[string]bool)}
 	names := make(counter)
@@ -243,8 +246,8 @@ func (f facts) set(path, value string) {
 	}
 }
 
-// identities returns the names of writes in facts. A created object that the reference does not have gets the name of one that only the
-// reference has; renamed has the names there.
+// identities returns the names of writes in facts. A created object whose name is not in the reference gets the name of a created object
+// that only the reference has. The map renamed has these names by the index of the write.
 func identities(writes, reference []Write) (all []string, renamed map[int]string) {
 	own, known := make(counter), make(counter)
 	var free []int // writes of the reference without a counterpart
@@ -258,7 +261,7 @@ func identities(writes, reference []Write) (all []string, renamed map[int]string
 		all[i] = own.next(w.Resource + " " + w.Name)
 		free = slices.DeleteFunc(free, func(j int) bool { return wanted[j] == all[i] })
 	}
-	for _, same := range []bool{true, false} { // objects with the same fields first: the order of random names is random
+	for _, same := range []bool{true, false} { // first match objects with the same fields, because random names have a random order
 		for i, w := range writes {
 			if slices.Contains(wanted, all[i]) {
 				continue
@@ -278,7 +281,7 @@ func identities(writes, reference []Write) (all []string, renamed map[int]string
 
 func isCreated(w Write) bool { return slices.Contains(w.Verbs, "create") }
 
-// counter numbers equal names.
+// counter makes equal names different by appending numbers.
 type counter map[string]int
 
 func (c counter) next(name string) string {

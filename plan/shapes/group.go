@@ -52,11 +52,11 @@ type grouper struct {
 	started time.Time         // start of the operator
 	shapes  map[string]*Shape // shapes by their JSON without an id
 
-	trees map[string]map[string]any // objects by uid before the first request; nil if they are in the requests
-	exact bool                      // keeps replaced values of Secrets apart
+	trees map[string]map[string]any // objects by uid before the first request; nil if the requests have them
+	exact bool                      // keep the differences between replaced values of Secrets
 }
 
-// attribute divides the requests among the handled objects. The rest belongs to none.
+// attribute divides the requests among the handled objects. The requests in rest belong to no handled object.
 func (g *grouper) attribute(t Trial) (byObject map[string][]proxy.Request, rest []proxy.Request) {
 	known := make(map[string]bool, len(t.Objects))
 	for _, o := range t.Objects {
@@ -165,7 +165,7 @@ func called(handlers []Handler) []string {
 
 var stepPattern = regexp.MustCompile(`step "((?:[^"\\]|\\.)*)": ` + regexp.QuoteMeta(inspect.PlanStep))
 
-// handlers returns the handlers that were called, or that have failed before.
+// handlers returns the handlers that were called, or that had failed before the copy was made.
 func (g *grouper) handlers(o *inspect.Object, n *normaliser) []Handler {
 	var all []Handler
 	for _, past := range slices.Backward(o.History) {
@@ -192,7 +192,7 @@ func (g *grouper) handler(o *inspect.Object, state *inspect.HandlerState, n *nor
 	case inspect.KindDaemon, inspect.KindTimer, inspect.KindIndex:
 		return h, false
 	case inspect.KindEvent, inspect.KindReconcile:
-		h.Calls = 0 // events and passes can be folded, so their numbers differ from run to run
+		h.Calls = 0 // several events or reasons can be handled by one call, so the number of calls differs from run to run
 		if len(state.Attempts) == 0 {
 			return h, false
 		}
@@ -212,12 +212,12 @@ func (g *grouper) handler(o *inspect.Object, state *inspect.HandlerState, n *nor
 		}
 	case inspect.PhaseRetrying:
 		if h.Outcome = OutcomeWaits; o.Pass != nil && o.Pass.Outcome == inspect.PassWaiting && state.Kind == inspect.KindReconcile {
-			h.Outcome, h.Error = OutcomeSucceeds, "" // the pass has the reason
+			h.Outcome, h.Error = OutcomeSucceeds, "" // the pass has the reason of the wait
 			break
 		}
 		h.Delay = delay(state)
 		if len(state.Attempts) == 0 {
-			h.Delay = "" // it depends on the time of the copy
+			h.Delay = "" // the delay depends on the time of the copy
 		}
 	case inspect.PhaseRunning, inspect.PhaseNext:
 		h.Outcome = OutcomeRuns
@@ -262,7 +262,7 @@ func pass(o *inspect.Object, n *normaliser) *Pass {
 	return &Pass{Outcome: string(p.Outcome), Message: n.text(p.Message), Applied: p.Applied, Pruned: p.Pruned, Refused: p.Refused}
 }
 
-// verdict sums up the shape of an object.
+// verdict returns the verdict on an object with a shape.
 func verdict(o *inspect.Object, s Shape) Verdict {
 	has := func(outcomes ...Outcome) bool {
 		return slices.ContainsFunc(s.Handlers, func(h Handler) bool { return slices.Contains(outcomes, h.Outcome) })
@@ -272,7 +272,7 @@ func verdict(o *inspect.Object, s Shape) Verdict {
 	switch {
 	case has(OutcomeFails), refused:
 		return VerdictFails
-	case has(OutcomeStops): // the reason why a pass fails, too
+	case has(OutcomeStops): // checked first, because a handler that stops at a step also makes its pass fail
 		return VerdictStops
 	case passFailed, o.Failing != nil:
 		return VerdictFails
@@ -288,7 +288,7 @@ func verdict(o *inspect.Object, s Shape) Verdict {
 	return VerdictUnchanged
 }
 
-// addUnattributed adds a request of no handled object.
+// addUnattributed adds a request that belongs to no handled object.
 func (g *grouper) addUnattributed(r proxy.Request) {
 	e := effects([]proxy.Request{r})[0]
 	w, ok := e.write(newNormaliser(r.Namespace, r.Name, uidOf(r), nil), g.own)
@@ -306,10 +306,10 @@ func (g *grouper) addUnattributed(r proxy.Request) {
 func (g *grouper) add(s Shape, name string) {
 	text, err := json.Marshal(s)
 	if err != nil {
-		text = []byte(fmt.Sprint(s)) // a Shape has only texts and numbers
+		text = []byte(fmt.Sprint(s)) // a Shape has only strings and numbers
 	}
 	sum := sha256.Sum256(text)
-	known := g.shapes[string(text)] // the id is too short to be the only one
+	known := g.shapes[string(text)] // by the JSON, because two shapes can have the same short id
 	if known == nil {
 		s.ID = hex.EncodeToString(sum[:4])
 		known = &s
@@ -321,7 +321,7 @@ func (g *grouper) add(s Shape, name string) {
 
 func joinName(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
 
-// countRequests counts requests by their kind.
+// countRequests counts the requests by verb, resource and sender.
 func countRequests(requests []proxy.Request) []Request {
 	counts := make(map[Request]int)
 	for _, r := range requests {

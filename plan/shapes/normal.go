@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// normaliser replaces values that differ between objects of the same shape by placeholders.
+// normaliser replaces values that differ between objects of the same shape with placeholders.
 type normaliser struct {
 	name, namespace, uid string
-	values               map[string]string // JSON of a value of the object's spec: its path
-	words                []string          // texts of the values, the longest first
-	exact                bool              // keeps replaced values of Secrets apart
+	values               map[string]string // paths in the object's spec by the JSON of their values
+	words                []string          // strings among these values, the longest first
+	exact                bool              // keep the differences between replaced values of Secrets
 }
 
 // newNormaliser returns the normaliser of a handled object. The tree may be nil.
@@ -36,7 +36,7 @@ func newNormaliser(namespace, name, uid string, tree map[string]any) *normaliser
 	return n
 }
 
-// minWord is the length up to which a value in a longer text may be there by chance.
+// minWord is the maximum length of a value that is not replaced inside longer strings, because it can occur there by chance.
 const minWord = 1
 
 // isDistinct reports whether a value in JSON is unlikely to be equal to another value by chance.
@@ -51,11 +51,11 @@ func isDistinct(value string) bool {
 var (
 	uidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timePattern   = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?`)
-	hiddenPattern = regexp.MustCompile(`redacted-[0-9a-f]{8}|cmVkYWN0ZWQt[A-Za-z0-9+/]{11}=`) // a text, or its Base64
+	hiddenPattern = regexp.MustCompile(`redacted-[0-9a-f]{8}|cmVkYWN0ZWQt[A-Za-z0-9+/]{11}=`) // a replacement of the package redaction, or its Base64
 	suffixPattern = regexp.MustCompile(`^(.+-)[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 )
 
-// text replaces what differs in a text.
+// text replaces the values of the object, times and UIDs in a string with placeholders.
 func (n *normaliser) text(s string) string {
 	s = timePattern.ReplaceAllString(s, "{time}")
 	for _, known := range []struct{ value, placeholder string }{{n.uid, "{uid}"}, {n.name, "{name}"}, {n.namespace, "{namespace}"}} {
@@ -68,12 +68,12 @@ func (n *normaliser) text(s string) string {
 	return hideSecrets(s)
 }
 
-// hideSecrets replaces the marks of the values of Secrets.
+// hideSecrets replaces all replacements of the values of Secrets with one placeholder.
 func hideSecrets(s string) string {
 	return hiddenPattern.ReplaceAllString(s, "{secret}")
 }
 
-// replaceWord replaces a word that no letter or digit follows or precedes.
+// replaceWord replaces the occurrences of a word that are not next to a letter or a digit.
 func replaceWord(s, word, by string) string {
 	if word == "" {
 		return s
@@ -100,7 +100,7 @@ func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '{' || c == '}'
 }
 
-// value replaces a value in JSON.
+// value returns a JSON value with placeholders. The placeholder of a value of the spec is its path.
 func (n *normaliser) value(text string) string {
 	if path, ok := n.values[text]; ok {
 		return "{" + path + "}"
@@ -126,7 +126,7 @@ func (n *normaliser) objectName(namespace, name string, generated bool) string {
 	return name
 }
 
-// leaf is a value that is neither an object nor a list, or an empty one.
+// leaf is a value in a tree without values below it: a scalar, or an empty map or list.
 type leaf struct{ path, value string }
 
 // leaves returns all leaves of a tree, sorted by path.

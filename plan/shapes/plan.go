@@ -6,12 +6,12 @@ import "time"
 // Version is the version of the format of a [Plan] in JSON. It changes when fields are renamed or removed.
 const Version = 1
 
-// Plan is the answer to the question which requests an operator would send.
+// Plan describes the requests that an operator would send.
 type Plan struct {
 	Version  int      `json:"version"`
 	Packages []string `json:"packages"`
-	As       string   `json:"as"`  // the question: "now", "create" or "delete"
-	Box      string   `json:"box"` // "namespaces" or "none"
+	As       string   `json:"as"`  // assumed state of the objects: "now" (as in the cluster), "create" (new) or "delete" (deleted)
+	Box      string   `json:"box"` // protection of the machine from the operator: "namespaces" or "none"
 	Copy     Copy     `json:"copy"`
 
 	// Ended is the reason why the run ended before nothing was left to do. Such a plan is incomplete.
@@ -31,7 +31,7 @@ type Copy struct {
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
 	Objects  int       `json:"objects"`
-	Redacted int       `json:"redacted"` // number of values that were replaced
+	Redacted int       `json:"redacted"` // number of replaced values of Secrets
 }
 
 // Shape is a kind of behaviour: the same handlers with the same outcomes, and the same requests.
@@ -39,8 +39,8 @@ type Shape struct {
 	ID       string    `json:"id"`
 	Verdict  Verdict   `json:"verdict"`
 	Count    int       `json:"count"`
-	Resource string    `json:"resource"` // such as "kopfexamples.v1.kopf.dev"; empty for requests of no object
-	Short    string    `json:"short"`    // such as "kex"
+	Resource string    `json:"resource"` // key such as "kopfexamples.v1.kopf.dev"; empty for requests that belong to no handled object
+	Short    string    `json:"short"`    // short name of the resource, such as "kex"
 	Objects  []string  `json:"objects"`  // namespaces and names of all objects
 	Handlers []Handler `json:"handlers,omitempty"`
 	Pass     *Pass     `json:"pass,omitempty"`
@@ -54,15 +54,15 @@ type Verdict string
 // The verdicts, in the order of a plan.
 const (
 	VerdictFails     Verdict = "fails"     // a handler would fail permanently, or a request would be refused
-	VerdictStops     Verdict = "stops"     // a handler stops at a step; the rest is not known
-	VerdictWaits     Verdict = "waits"     // a handler would ask for a retry again and again
+	VerdictStops     Verdict = "stops"     // a handler would call a step, and its further actions are unknown
+	VerdictWaits     Verdict = "waits"     // a handler would be retried again and again
 	VerdictChanges   Verdict = "changes"   // objects would change
 	VerdictRecords   Verdict = "records"   // only the operator's own records would change
 	VerdictPaused    Verdict = "paused"    // the object is paused
 	VerdictUnchanged Verdict = "unchanged" // nothing would change
 )
 
-// verdicts are all verdicts in their order.
+// verdicts are all verdicts, in the order of a plan.
 var verdicts = []Verdict{VerdictFails, VerdictStops, VerdictWaits, VerdictChanges, VerdictRecords, VerdictPaused, VerdictUnchanged}
 
 // Handler is a handler that was called.
@@ -83,10 +83,10 @@ type Outcome string
 const (
 	OutcomeSucceeds Outcome = "succeeds"
 	OutcomeFails    Outcome = "fails"
-	OutcomeFailed   Outcome = "failed" // an old failure; the handler was not called
+	OutcomeFailed   Outcome = "failed" // the handler had failed before, and was not called
 	OutcomeWaits    Outcome = "waits"
 	OutcomeStops    Outcome = "stops"
-	OutcomeRuns     Outcome = "runs" // the run ended before the handler
+	OutcomeRuns     Outcome = "runs" // the run ended before the handler was called, or returned
 )
 
 // Pass is the last pass of a reconcile handler.
@@ -105,7 +105,7 @@ type Write struct {
 	Name     string   `json:"name"`         // namespace and name, with placeholders
 	By       []string `json:"by,omitempty"` // ids of handlers; empty for requests without a known handler
 	Changes  []Change `json:"changes,omitempty"`
-	Refused  []string `json:"refused,omitempty"` // answers of the API server to refused requests
+	Refused  []string `json:"refused,omitempty"` // answers of the API server to rejected requests
 }
 
 // Change is a changed field. Old and New are JSON, with placeholders.
@@ -120,5 +120,5 @@ type Request struct {
 	Verb     string `json:"verb"`
 	Resource string `json:"resource"` // key of the resource, and the subresource after a slash
 	Count    int    `json:"count"`
-	Own      bool   `json:"own,omitempty"` // the operator's own, not of a handler
+	Own      bool   `json:"own,omitempty"` // sent by the operator itself, not by a handler
 }

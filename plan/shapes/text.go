@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxNames is the number of names that a text shows for a shape.
+	// maxNames is the maximum number of names of objects that the output lists for a shape.
 	maxNames = 3
-	// maxChanges is the number of changed fields that a text shows for an object.
+	// maxChanges is the maximum number of changed fields that the output lists for an object.
 	maxChanges = 12
 )
 
-// WriteText writes a plan for people, of at most max bytes. If a plan is longer, the text ends with the number of omitted shapes.
+// WriteText writes a plan as text of at most max bytes. If a plan is longer, the text ends with the number of omitted shapes.
 func (p *Plan) WriteText(w io.Writer, max int) error {
 	parts := p.parts()
 	for i := range parts {
@@ -28,7 +28,7 @@ func (p *Plan) WriteText(w io.Writer, max int) error {
 	return err
 }
 
-// WriteMarkdown writes a plan for a comment of a pull request, of at most max bytes, like [Plan.WriteText].
+// WriteMarkdown writes a plan as Markdown, for example for a comment on a pull request. The limit is as for [Plan.WriteText].
 func (p *Plan) WriteMarkdown(w io.Writer, max int) error {
 	parts := p.parts()
 	for i, s := range parts {
@@ -41,7 +41,7 @@ func (p *Plan) WriteMarkdown(w io.Writer, max int) error {
 	return err
 }
 
-// fence returns a text as a block of code.
+// fence returns a text as a Markdown code block.
 func fence(text string) string {
 	marks := "```"
 	for strings.Contains(text, marks) {
@@ -57,7 +57,7 @@ func escape(text string) string {
 // part is the text about a shape, or about a difference.
 type part struct {
 	title, body string
-	quiet       bool // nothing changes
+	quiet       bool // the objects of the shape do not change
 	objects     int
 	text        string // body in the format of the output
 }
@@ -78,7 +78,7 @@ func (p *Plan) parts() []part {
 	return all
 }
 
-// bounded joins the parts of a text. If they exceed the limit, the last parts are left out, and counted.
+// bounded joins the parts of the output. If they exceed the limit, it omits the last parts, and appends their number.
 func bounded(head string, parts []part, foot string, max int) string {
 	length := len(head) + len(foot)
 	for _, part := range parts {
@@ -111,7 +111,7 @@ func joinTexts(parts []part) string {
 	return b.String()
 }
 
-// header describes the copy.
+// header returns the lines about the copy.
 func (p *Plan) header() string {
 	c := p.Copy
 	moment := c.From.Format(time.TimeOnly)
@@ -133,7 +133,7 @@ func (p *Plan) header() string {
 	return printable.Line(text)
 }
 
-// sentence sums a plan up.
+// sentence returns a summary of the plan.
 func (p *Plan) sentence() string {
 	if p.Against != nil {
 		return p.Against.sentence()
@@ -154,13 +154,13 @@ func (p *Plan) sentence() string {
 	return strings.Join(parts, ", ")
 }
 
-// words are the verdicts in texts.
+// words are the words for the verdicts in the output.
 var words = map[Verdict]string{
 	VerdictFails: "fail", VerdictStops: "stop", VerdictWaits: "wait", VerdictChanges: "change", VerdictRecords: "record only",
 	VerdictPaused: "paused", VerdictUnchanged: "unchanged",
 }
 
-// title is the first line of a shape.
+// title returns the first line about a shape.
 func (s Shape) title() string {
 	var handlers []string
 	for _, h := range s.Handlers {
@@ -260,7 +260,7 @@ func shortResource(key string) string {
 	return plural
 }
 
-// footer sums up the requests, and names everything that the plan does not say.
+// footer returns the summary, the numbers of requests, and the gaps of the plan: resources that were not tried, and unknown effects.
 func (p *Plan) footer() string {
 	var b strings.Builder
 	if p.Ended != "" {
@@ -284,7 +284,7 @@ func (p *Plan) footer() string {
 	return b.String()
 }
 
-// counted describes numbers of requests.
+// counted formats the numbers of requests.
 func counted(requests []Request) string {
 	own := 0
 	var counts []string

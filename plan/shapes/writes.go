@@ -23,7 +23,7 @@ type effect struct {
 	target
 	requests      []proxy.Request
 	before, after map[string]any
-	sent, created map[string]any // body of the creation, and the object after it
+	sent, created map[string]any // object in the body of the create request, and after the request
 	handlers      []string       // ids of the handlers that sent requests
 }
 
@@ -49,14 +49,14 @@ func effects(requests []proxy.Request) []*effect {
 		if e.after = r.After; r.Before == nil && r.After != nil {
 			e.sent, e.created = nil, r.After
 			if err := yaml.Unmarshal(r.Body, &e.sent); err != nil {
-				e.sent = r.After // an encoding that the proxy does not keep
+				e.sent = r.After // the proxy does not record bodies of this encoding
 			}
 		}
 	}
 	return all
 }
 
-// resourceKey returns the key of a resource, as the inspector has it.
+// resourceKey returns the key of a resource in the format of the inspector.
 func resourceKey(r proxy.Request) string {
 	key := r.Resource.Resource + "." + r.Resource.Version
 	if r.Resource.Group != "" {
@@ -65,10 +65,10 @@ func resourceKey(r proxy.Request) string {
 	return key
 }
 
-// theOperator stands for requests that the operator sends for itself.
+// theOperator is the sender of requests that the operator makes itself, without a handler.
 const theOperator = "the operator itself"
 
-// write returns the effect with placeholders; false if the requests had none besides the operator's own records.
+// write returns the effect with placeholders; false if the requests changed only the operator's own records.
 func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 	generated := slices.ContainsFunc(e.requests, func(r proxy.Request) bool { return strings.Contains(string(r.Body), `"generateName"`) })
 	w := Write{Resource: e.resource, Name: n.objectName(e.namespace, e.name, generated), By: slices.Sorted(slices.Values(e.handlers))}
@@ -78,7 +78,7 @@ func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 	for _, r := range e.requests {
 		verb := r.Verb
 		if verb == "patch" && r.Before == nil && r.After != nil {
-			verb = "create" // an apply
+			verb = "create" // server-side apply has created the object
 		}
 		if r.Code >= 400 {
 			if r.Handler == inspect.PlanEngine && (r.Code == 404 || r.Code == 409 || r.Code == 422) {
@@ -86,7 +86,7 @@ func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 			}
 			w.Refused = append(w.Refused, verb+": "+n.text(reason(r)))
 		}
-		// Of a collection, neither state is known.
+		// For deletecollection, the objects before and after the request are unknown.
 		if !slices.Contains(w.Verbs, verb) && (r.Code >= 400 || verb == "deletecollection" || !equal(own.strip(r.Before), own.strip(r.After))) {
 			w.Verbs = append(w.Verbs, verb)
 		}
@@ -98,7 +98,7 @@ func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 	w.Refused = slices.Compact(w.Refused)
 	if e.after != nil {
 		after := flat(own.strip(e.after))
-		if e.before == nil && e.sent != nil { // without the defaults of the API server, but with later changes
+		if e.before == nil && e.sent != nil { // omit the defaults of the API server, but keep later changes
 			after = rebase(flat(own.strip(e.sent)), flat(own.strip(e.created)), after)
 		}
 		w.Changes = changes(flat(own.strip(e.before)), after, n)
@@ -106,7 +106,7 @@ func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 	return w, len(w.Verbs) > 0
 }
 
-// reason returns the reason for a refusal.
+// reason returns the code and the message of a rejected request.
 func reason(r proxy.Request) string {
 	if r.Status != nil && r.Status.Message != "" {
 		return strconv.Itoa(r.Code) + " " + r.Status.Message
@@ -114,7 +114,7 @@ func reason(r proxy.Request) string {
 	return strconv.Itoa(r.Code)
 }
 
-// rebase returns the fields with the changes between two other states.
+// rebase returns the fields with the changes between two other sets of fields applied.
 func rebase(fields, before, after map[string]string) map[string]string {
 	for path, value := range after {
 		if old, ok := before[path]; !ok || old != value {
@@ -162,13 +162,13 @@ func equal(a, b map[string]any) bool {
 	return err == nil && string(x) == string(y)
 }
 
-// ownFields are the fields in which an operator keeps its records.
+// ownFields identifies the fields in which an operator keeps its own records.
 type ownFields struct {
 	finalizer string
 	prefixes  []string // prefixes of annotations
 }
 
-// newOwnFields returns the fields of an operator with a finalizer. By default, annotations have the same prefix as the finalizer.
+// newOwnFields returns the fields of an operator, derived from its finalizer: by default, the annotations have the prefix of the finalizer.
 func newOwnFields(finalizer string) ownFields {
 	f := ownFields{finalizer: finalizer, prefixes: []string{"kopf.zalando.org/", "kopf.dev/"}}
 	if prefix, _, ok := strings.Cut(finalizer, "/"); ok {
@@ -177,8 +177,8 @@ func newOwnFields(finalizer string) ownFields {
 	return f
 }
 
-// strip returns an object without the operator's records, without the fields that the API server sets, and without the fields that the
-// line about the object has already.
+// strip returns an object without the operator's records, without the fields that the API server sets, and without the identity of the
+// object, which the output shows elsewhere.
 func (f ownFields) strip(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
@@ -250,7 +250,7 @@ func (f ownFields) records(e *effect) []string {
 	case before && !after:
 		own = append(own, "- finalizer")
 	}
-	// The number of requests depends on the timing of events, and would divide a shape.
+	// The number of requests is ignored, because it depends on the timing of events, and would split a shape.
 	if slices.ContainsFunc(e.requests, func(r proxy.Request) bool {
 		return r.Handler == inspect.PlanEngine && r.Code < 400 && !equal(r.Before, r.After)
 	}) {
@@ -259,7 +259,7 @@ func (f ownFields) records(e *effect) []string {
 	return own
 }
 
-// plural formats a number of things.
+// plural formats a number with its noun.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -276,7 +276,7 @@ func thousands(n int) string {
 	return s
 }
 
-// compareWrites sorts writes, because their order differs from run to run.
+// compareWrites is the order of sorted writes. The order of the requests differs from run to run.
 func compareWrites(a, b Write) int {
 	if order := cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name)); order != 0 {
 		return order

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// RefusedError is the error of a request that is not sent, since it could change the cluster.
+// RefusedError is the error of a request that is not sent, because it could change the cluster.
 type RefusedError struct{ Method, Path string }
 
 // Error implements the error interface.
@@ -16,13 +16,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("a plan never sends %s %s to the cluster", e.Method, e.Path)
 }
 
-// reviews is the only resource that may be posted: the answer is whether the user has a permission.
+// reviews is the only path that accepts POST: a review only returns whether the user has a permission.
 const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-// acting are the subresources at which a request acts, or streams for as long as the caller likes.
+// acting are the subresources whose GET requests can have effects, or can stream without an end.
 var acting = []string{"exec", "attach", "portforward", "proxy", "log"}
 
-// guard is a transport that sends only requests that read. It does not depend on the code that makes the requests.
+// guard is a transport that sends only requests that read. It does not rely on the code that makes the requests.
 type guard struct {
 	next  http.RoundTripper
 	slots chan struct{}
@@ -32,7 +32,7 @@ func guarded(next http.RoundTripper) http.RoundTripper {
 	return &guard{next: next, slots: make(chan struct{}, concurrency)}
 }
 
-// RoundTrip implements [http.RoundTripper]. The slot of a request is free again when its answer is closed.
+// RoundTrip implements [http.RoundTripper]. A request holds a slot until the body of its answer is closed.
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !reads(req) {
 		return nil, &RefusedError{Method: req.Method, Path: req.URL.Path}
@@ -73,8 +73,8 @@ func isUpgrade(connection string) bool {
 	return strings.Contains(strings.ToLower(connection), "upgrade")
 }
 
-// acts reports whether a path has an acting subresource. An object may have the name of a subresource, and is refused, too: a list
-// has all objects of the resource. Namespaces may have such names, since their own subresources do not act.
+// acts reports whether a path may have an acting subresource. It also returns true for an object with the name of such a subresource. Such
+// an object can still be listed. Namespaces may have these names, because the subresources of namespaces do not act.
 func acts(path string) bool {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
@@ -85,7 +85,7 @@ func acts(path string) bool {
 	return false
 }
 
-// slotted is the body of an answer that holds a slot.
+// slotted is the body of an answer. Closing the body frees the slot of the request.
 type slotted struct {
 	io.ReadCloser
 	free func()

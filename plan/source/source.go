@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// pageSize is the most objects of one answer.
+	// pageSize is the maximum number of objects in one answer.
 	pageSize = 500
-	// concurrency is the most requests at a time.
+	// concurrency is the maximum number of concurrent requests.
 	concurrency = 4
 
 	userAgent = "kopf-plan"
@@ -76,15 +76,15 @@ type page struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// List is the objects of a listing.
+// List is the result of [Reader.List].
 type List struct {
-	// APIVersion and Kind are the list's. Items of built-in resources have none of their own.
+	// APIVersion and Kind are the type of the list. Items of built-in resources do not state their own type.
 	APIVersion, Kind string
 	Items            []json.RawMessage
 }
 
-// List lists the objects of a resource, in all namespaces without a namespace. It stops when there are more than the most. A
-// refusal is a [*apierrors.StatusError]. When a page has expired, it lists once more from the beginning.
+// List lists the objects of a resource in a namespace; an empty namespace means all namespaces. It stops early when it has more than most
+// objects. A refusal is a [*apierrors.StatusError]. If the token of the next page has expired, List starts again, once.
 func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource, namespace string, most int) (List, error) {
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	var out List
@@ -117,7 +117,7 @@ func (r *Reader) Get(ctx context.Context, resource schema.GroupVersionResource, 
 	return object, nil
 }
 
-// Path returns the path of a resource at an API server, or of an object if there is a name.
+// Path returns the path of an object at an API server; with an empty name, the path of the resource.
 func Path(resource schema.GroupVersionResource, namespace, name string) string {
 	p := "/apis/" + url.PathEscape(resource.Group)
 	if resource.Group == "" {
@@ -147,7 +147,7 @@ func (r *Reader) get(ctx context.Context, path string, query url.Values, into an
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", printable.Error(err))
 	}
-	defer func() { _ = resp.Body.Close() }() // it is read to its end, or the request has failed
+	defer func() { _ = resp.Body.Close() }() // the body was read to its end, or the request has failed
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", printable.Error(err))

@@ -16,12 +16,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// describeTime is the time that the operator may take to describe itself.
+// describeTime limits the time in which the operator must describe itself.
 const describeTime = time.Minute
 
-// Describe asks the operator of the options for its description. It runs as in [Run], but without a server.
+// Describe runs the operator only to get its descriptions. It runs as in [Run], but without a server.
 func Describe(ctx context.Context, o Options) (_ []inspect.Description, err error) {
-	// The operator can write to this folder, so nothing but its answer is in it later.
+	// The operator can write to this folder, so the folder is used for nothing else.
 	folder := filepath.Join(o.Folder, "describe")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("describe the operator: %w", err)
@@ -50,16 +50,16 @@ func Describe(ctx context.Context, o Options) (_ []inspect.Description, err erro
 	case <-ctx.Done():
 		operator.Stop(0)
 		return nil, context.Cause(ctx)
-	case <-timer.C: // a program may run without operators
+	case <-timer.C: // the program may run no operator, and not end
 		operator.Stop(0)
 	}
-	file, err := os.OpenFile(answer, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // it may be a link out of the box, or a pipe
+	file, err := os.OpenFile(answer, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // the operator may have made a symlink or a pipe instead of the file
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &ExitError{Err: operator.Err(), Output: output.lines()}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("describe the operator: %w", err)
 	}
-	defer func() { _ = file.Close() }() // it is only read
+	defer func() { _ = file.Close() }() // the file is only read
 	return inspect.ReadDescriptions(file)
 }

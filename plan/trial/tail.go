@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxTail is the number of lines of the operator's output that an error shows.
+// maxTail is the maximum number of lines of the operator's output in an error.
 const maxTail = 20
 
 // tail is an [io.Writer] that keeps the last lines. It is safe for concurrent use.

@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// stopTime is the time that the operator may take to stop. Its cleanup handlers belong to the plan as little as its daemons.
+// stopTime limits the time in which the operator must stop. Like daemons, cleanup handlers are not a part of the plan.
 const stopTime = 5 * time.Second
 
 // Options describe a trial.
@@ -28,7 +28,7 @@ type Options struct {
 	// Proxy configures the proxy between the operator and the control plane, except for Recorded and Failed.
 	Proxy proxy.Options
 
-	// Binary is the operator, Dir its current folder, and Args its flags, besides the flags for the cluster and the inspector.
+	// Binary is the operator's program, Dir its working directory, and Args its flags, without the flags for the cluster and the inspector.
 	Binary, Dir string
 	Args        []string
 
@@ -37,13 +37,14 @@ type Options struct {
 	Env             []string
 	Visible, Hidden []string
 
-	// Folder is a private folder for sockets. Its path must have less than 80 bytes.
+	// Folder is a private folder for sockets. Its path must be shorter than 80 bytes, because paths of sockets are limited.
 	Folder string
 
 	// Prepare changes the copy before the operator starts, through the Unix socket of its server. May be nil.
 	Prepare func(ctx context.Context, socket string) error
 
-	// Calls is the maximum number of calls of a handler that asks for a retry. MaxWrites and Timeout end the run.
+	// Calls is the maximum number of attempts at a handler that is retried. The run ends after MaxWrites writing requests, or after the
+	// Timeout.
 	Calls, MaxWrites int
 	Timeout          time.Duration
 }
@@ -53,19 +54,19 @@ type Result struct {
 	Requests []proxy.Request
 	Untried  []proxy.Untried
 
-	// Objects are the last states of all objects that the operator has seen, also of deleted ones, and Snapshot is the operator's
-	// last state.
+	// Objects are the last states of all objects that the operator has seen, including deleted objects. Snapshot is the last state of the
+	// operator.
 	Objects  []*inspect.Object
 	Snapshot *inspect.Snapshot
 
-	// Ended is the reason why the run ended before nothing was left to do; empty if nothing was.
+	// Ended is the reason why the run ended early, with work left to do; empty if the operator had finished all work.
 	Ended string
 }
 
-// ExitError means that the operator ended by itself.
+// ExitError is the error of an operator that ended on its own.
 type ExitError struct {
-	Err    error    // the exit code; nil for the code 0
-	Output []string // the last lines of its output
+	Err    error    // error with the exit code; nil for the code 0
+	Output []string // last lines of the operator's output
 }
 
 // Error implements the error interface.
@@ -77,7 +78,7 @@ func (e *ExitError) Error() string {
 	return strings.Join(append([]string{text}, e.Output...), "\n")
 }
 
-// Run runs the operator of the options on their copy.
+// Run runs the operator on the copy, until all work is done or a limit is reached.
 func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	t := &trial{Options: o, enough: make(chan struct{}), failed: make(chan error, 1)}
 	socket := filepath.Join(o.Folder, "proxy.sock")
@@ -113,10 +114,10 @@ type trial struct {
 	served error
 
 	mu      sync.Mutex
-	started time.Time // earlier requests are of the preparation
+	started time.Time // start of the operator; earlier requests belong to Options.Prepare
 	writes  int
 	enough  chan struct{} // closed when MaxWrites is reached
-	failed  chan error    // has the first failure of the proxy, after which the plan would be wrong
+	failed  chan error    // first failure of the proxy, which would make the plan wrong
 }
 
 // fail keeps the first failure of the proxy.
@@ -198,7 +199,7 @@ const kubeconfigText = `{"apiVersion": "v1", "kind": "Config", "current-context"
 "users": [{"name": "plan", "user": {}}]}
 `
 
-// address returns the URL at which the operator reaches the proxy, and a function that ends the way there.
+// address returns the URL at which the operator reaches the proxy, and a function that ends the forwarding to the proxy.
 func (t *trial) address(socket string) (server string, end func(), err error) {
 	if t.Boxed {
 		return box.Server, func() {}, nil
@@ -208,9 +209,9 @@ func (t *trial) address(socket string) (server string, end func(), err error) {
 		return "", nil, fmt.Errorf("listen for the operator: %w", err)
 	}
 	var forwarding sync.WaitGroup
-	forwarding.Go(func() { _ = box.Forward(l, "unix", socket) }) // the operator's requests fail, which the plan shows
+	forwarding.Go(func() { _ = box.Forward(l, "unix", socket) }) // after an error, the operator's requests fail, and the plan shows their failures
 	return "http://" + l.Addr().String(), func() {
-		_ = l.Close() // only a second call fails
+		_ = l.Close() // fails only if the listener is closed already
 		forwarding.Wait()
 	}, nil
 }
@@ -222,13 +223,13 @@ func (t *trial) start(s box.Spec) (*box.Process, error) {
 	return box.StartOutside(s)
 }
 
-// await waits until nothing is left to do, and returns why it gave up; empty if it did not.
+// await waits until all work is done or a limit is reached. It returns the reason of an early end; empty if all work is done.
 func (t *trial) await(ctx context.Context, w *watcher, operator *box.Process) (string, error) {
 	late := time.NewTimer(t.Timeout)
 	defer late.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	var refused time.Time // since when the operator may not list its objects
+	var refused time.Time // time since which the operator is not permitted to list its objects
 	for {
 		select {
 		case <-ctx.Done():

@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	// lookEvery is the interval between looks at the operator's state.
+	// lookEvery is the interval between checks of the operator's state.
 	lookEvery = 50 * time.Millisecond
 
-	// calm is the time without requests after which a settled operator counts as done: until then, the event of the last write may
-	// still be on its way.
+	// calm is the time without requests after which a settled operator counts as done. Before, it may not have received the event of its
+	// last write.
 	calm = 500 * time.Millisecond
 
 	// quiet is the time without requests after which the operator counts as done even if objects are not settled, such as objects that
 	// wait for other controllers.
 	quiet = 5 * time.Second
 
-	// soon is the delay of a retry up to which the trial waits for it. Handlers in a plan have no short delays, but the objects may
-	// have been copied with one.
+	// soon is the maximum remaining delay of a retry that the trial waits for. The operator makes delays long in a plan, but copied
+	// objects may have records with short delays.
 	soon = 10 * time.Second
 )
 
-// watcher keeps the states of an operator that its inspector publishes. It is safe for concurrent use.
+// watcher keeps the last states that the operator's inspector published. It is safe for concurrent use.
 type watcher struct {
 	mu       sync.Mutex
-	snapshot *inspect.Snapshot // nil before the first one
+	snapshot *inspect.Snapshot // newest state; nil before the first
 	objects  map[string]*inspect.Object
-	ended    time.Time // zero while the trial runs
+	ended    time.Time // end of the trial; zero while it runs
 	failure  error
 }
 
 func newWatcher() *watcher { return &watcher{objects: make(map[string]*inspect.Object)} }
 
-// follow reads the inspector until the context ends. The operator opens it shortly after its start.
+// follow reads the states from the inspector until the context ends. It retries until the operator serves the inspector.
 func (w *watcher) follow(ctx context.Context, client *inspect.Client) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -72,7 +72,7 @@ func (w *watcher) fail(err error) {
 	w.failure = err
 }
 
-// see keeps a state. After the end of the trial, the operator stops, which is not a part of the plan.
+// see keeps a state. It ignores states after the end of the trial, because the stop of the operator is not a part of the plan.
 func (w *watcher) see(s *inspect.Snapshot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ func (w *watcher) seen() ([]*inspect.Object, *inspect.Snapshot) {
 	}), w.snapshot
 }
 
-// settled reports whether nothing is left to do, by the number of requests that are being answered, and the time of the last answer.
+// settled reports whether all work is done. The arguments are the number of requests in progress, and the time of the last answer.
 func (w *watcher) settled(requests int, last time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +128,8 @@ func (w *watcher) settled(requests int, last time.Time) bool {
 	return busy == 0 || !running && time.Since(last) > quiet
 }
 
-// refused returns why the operator cannot list its objects; empty if it can, or may still do so. It would ask for ever.
+// refused returns the reason why the operator is not permitted to list its objects, because it would retry the list forever. It is empty if
+// all objects are listed, or if the list is not refused.
 func (w *watcher) refused() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,12 +182,12 @@ func unsettled(s *inspect.Snapshot) (busy int, running bool) {
 	if busy == 0 && !s.Operator.Settled && !slices.ContainsFunc(s.Objects, func(o *inspect.Object) bool {
 		return o.State == inspect.StateRetrying || o.State == inspect.StateFailed
 	}) {
-		busy = 1 // an object that the operator has not published yet
+		busy = 1 // the operator has not published the object yet
 	}
 	return busy, running
 }
 
-// isDue reports whether a handler is called soon. Daemons and timers do not run in a plan.
+// isDue reports whether a handler is due, or will be called soon. Daemons and timers do not run in a plan.
 func isDue(h inspect.HandlerState) bool {
 	if h.Kind == inspect.KindDaemon || h.Kind == inspect.KindTimer {
 		return false
