@@ -45,7 +45,7 @@ type app struct {
 	handlers  *handlers.Page
 	resources *resources.Page
 	object    *object.Page  // nil if no object is open
-	stale     map[page]bool // pages that were not refreshed with the current state
+	stale     map[page]bool // pages that have yet to be refreshed with the current state
 
 	looking   looking // view that the session was asked to follow
 	exec      func(*exec.Cmd, tea.ExecCallback) tea.Cmd
@@ -59,16 +59,17 @@ type app struct {
 	frame string // last drawn frame; empty if it must be drawn again
 }
 
-// page is one screenful, with its own keys. A page draws into the size that it is given,
-// and returns messages for what only the app can do.
+// page is one screenful, with its own keys. A page draws into the size that the app sets, and returns messages to
+// request actions of the app.
 type page interface {
 	// SetSize sets the size of the page.
 	SetSize(w, h int)
 
-	// Refresh takes over the state of the screen, or a changed filter.
+	// Refresh updates the page from the state of the screen, or for a changed filter.
 	Refresh()
 
-	// Summary draws the page's main answer in one line. Short is for a part of a line.
+	// Summary draws the most important fact of the page in one line. If short is set, the summary shares the line with
+	// other text.
 	Summary(l *render.Line, short bool)
 
 	// View draws the page.
@@ -90,8 +91,7 @@ type page interface {
 	// Filter returns the filter of the page, or nil if it has none.
 	Filter() *parts.Filter
 
-	// Back leaves something that is open on the page, such as a filter. It reports
-	// whether there was anything.
+	// Back closes the innermost open part of the page, such as a filter. It reports whether a part was open.
 	Back() bool
 }
 
@@ -234,7 +234,7 @@ func (a *app) page() page {
 	return a.fresh(p)
 }
 
-// fresh returns a page after it has taken over the current state.
+// fresh returns a page after refreshing it with the current state.
 func (a *app) fresh(p page) page {
 	if a.stale[p] {
 		delete(a.stale, p)
@@ -246,13 +246,13 @@ func (a *app) fresh(p page) page {
 // openPage opens the page of a key.
 func (a *app) openPage(key parts.PageKey) {
 	if a.object == nil && a.current == key {
-		a.handlers.CloseObjects() // the second time, the key opens the list of handlers
+		a.handlers.CloseObjects() // pressed again, the key returns to the list of handlers
 	}
 	a.object = nil
 	a.current = key
 }
 
-// back leaves the innermost thing that is open: the toast, something on the page, the object, the
+// back closes the innermost open part of the screen: the toast, then a part of the page, then the object, then the
 // page.
 func (a *app) back() {
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// An edit writes the object to a file, opens the user's editor, and saves the changed file. The file stays until the change is
-// accepted or the user made no change, so that no typed text is lost.
+// An edit writes the object to a file, opens the user's editor, and saves the changed file. The file is kept until the change
+// is accepted or the user has made no change, so that no typed text is lost.
 
 // objectEdit is an edit of an object.
 type objectEdit struct {
@@ -27,7 +27,7 @@ type objectEdit struct {
 	file   string
 	text   string   // text of the file when the editor opened it
 	again  bool     // an earlier save of the text was rejected
-	former []string // files with the user's texts before conflicts
+	former []string // paths of files with earlier texts of the user, from before conflicts
 }
 
 type (
@@ -69,7 +69,7 @@ func (a *app) beginEdit(ref inspect.Ref, sample bool) tea.Cmd {
 	})
 }
 
-// draft gets a draft in the background, and puts it in a file.
+// draft requests a draft in the background, and writes it to a file.
 func (a *app) draft(read func(context.Context, runner.Objects) (*runner.Draft, error)) tea.Cmd {
 	return func() tea.Msg {
 		objects := a.source.Objects()
@@ -103,7 +103,7 @@ func (e *objectEdit) create() error {
 // noteMark is the start of the lines of the note, which precede the text.
 const noteMark = "#: "
 
-// write writes a text to the file, beneath a note.
+// write writes a note and then a text to the file.
 func (e *objectEdit) write(text, note string) error {
 	var b strings.Builder
 	for line := range strings.Lines(note) {
@@ -172,7 +172,7 @@ func (a *app) saveEdit(msg editedMsg) tea.Cmd {
 	}
 }
 
-// endEdit shows the result of a save. If the text was rejected, the user may continue with the same text.
+// endEdit shows the result of a save. If the text was rejected, it asks whether to continue with the same text.
 func (a *app) endEdit(msg savedMsg) {
 	name := msg.edit.draft.Object.Name
 	if msg.err != nil {
@@ -222,8 +222,8 @@ func (a *app) askAfterRefusal(msg savedMsg) {
 	}
 }
 
-// resume opens the editor again, with the reason for it in the file. After a conflict, it is another file: the one with the
-// user's text stays.
+// resume opens the editor again, with the reason in the note of the file. After a conflict, it opens a new file, and keeps
+// the file with the user's text.
 func (a *app) resume(m resumeEdit) tea.Cmd {
 	return func() tea.Msg {
 		next := *m.edit

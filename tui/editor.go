@@ -23,8 +23,8 @@ func (a *app) edit(file string, line int) tea.Cmd {
 	})
 }
 
-// editorCommand returns the command that opens a file at a line; 0 is no line. Most editors understand "+49 file".
-// Editors of the VS Code family have an option for the line, and another option to wait.
+// editorCommand returns the command that opens a file at a line; line 0 means no particular line. Most editors
+// understand "+49 file". Editors of the VS Code family have an option for the line, and another option to wait.
 func editorCommand(editor, file string, line int) []string {
 	args := strings.Fields(editor)
 	switch strings.TrimSuffix(filepath.Base(args[0]), ".exe") {

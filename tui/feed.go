@@ -17,8 +17,8 @@ const feedInterval = time.Second / 15
 type stateMsg struct{ state *explain.State }
 
 // feed sends the states of the source to the screen until the context ends or the source
-// closes. It is the only reader of the source. States are prepared here, in the background,
-// because that takes time in proportion to the number of objects.
+// closes. It is the only reader of the source. It prepares the states in the background, because
+// the time for the preparation grows with the number of objects.
 func feed(ctx context.Context, source Source, seen *explain.State, send func(tea.Msg)) {
 	changes := source.Changes()
 	for more := true; ; {

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// inquiryTimeout is how long the operator may take to respond to an inquiry.
+// inquiryTimeout limits the time of an inquiry.
 const inquiryTimeout = 10 * time.Second
 
 // inquirer is a page that requests more data from the operator than the state.

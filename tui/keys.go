@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// pressKey answers a key. Terminals send the same bytes for alt with a key and for escape followed by a key. The
+// pressKey handles a key. Terminals send the same bytes for alt with a key and for escape followed by a key. The
 // workbench does not use alt, so it reads them as escape.
 func (a *app) pressKey(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.Mod == tea.ModAlt {
@@ -16,7 +16,7 @@ func (a *app) pressKey(msg tea.KeyPressMsg) tea.Cmd {
 	return a.key(msg)
 }
 
-// key passes a key to the dialog, the filter or the page, whichever is open on top.
+// key passes a key to the topmost open part of the screen: the dialog, the filter, or the page.
 func (a *app) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	switch {
@@ -68,7 +68,7 @@ func (a *app) typeKey(msg tea.KeyPressMsg) {
 	}
 }
 
-// paste puts a text where the user types.
+// paste inserts a pasted text into the open dialog or filter.
 func (a *app) paste(msg tea.PasteMsg) tea.Cmd {
 	switch {
 	case a.dialog != nil:

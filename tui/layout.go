@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/pages/resources"
 )
 
-// layout has the user's choices about the screen. It is kept between sessions.
+// layout has the user's choices about the screen. A file keeps it between sessions.
 type layout struct {
 	Resources resources.Layout `json:"resources,omitzero"`
 
@@ -62,7 +62,7 @@ func (l layout) write(file string) error {
 	return nil
 }
 
-// layout returns the user's choices.
+// layout returns the present choices of the user.
 func (a *app) layout() layout {
 	return layout{Resources: a.resources.Layout(), HideLog: !a.logStrip}
 }

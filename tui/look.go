@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// looking identifies the view of an object that the session follows; none if the facet is empty.
+// looking identifies the view of an object that the session follows. If the facet is empty, the session follows no object.
 type looking struct {
 	ref   inspect.Ref
 	facet runner.Facet

@@ -21,7 +21,7 @@ func (a *app) wheel(button tea.MouseButton) {
 	}
 }
 
-// click selects the row, tab or choice at a place. If it is already selected, click opens it.
+// click selects the row, tab or choice at a place, or opens it if it is already selected.
 func (a *app) click(x, y int) tea.Cmd {
 	if a.dialog != nil {
 		a.dialog = nil

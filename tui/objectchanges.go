@@ -14,10 +14,10 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// changeTimeout bounds a request to the cluster.
+// changeTimeout limits the time of a request to the cluster.
 const changeTimeout = 30 * time.Second
 
-// ownedTimeout bounds the search for owned objects before a deletion.
+// ownedTimeout limits the time of the search for owned objects before a deletion.
 const ownedTimeout = 10 * time.Second
 
 // errNoCluster is the error of changes without a cluster.

@@ -61,8 +61,8 @@ type Options struct {
 	Environ []string
 }
 
-// framesPerSecond is how often a changed screen is written to the terminal. A key waits for half of the time between two
-// frames; frames in which nothing has changed are not drawn.
+// framesPerSecond is how often a changed screen is written to the terminal. A key waits on average for half of the time
+// between two frames. Frames without a change are not drawn.
 const framesPerSecond = 120
 
 // Run shows the workbench until the user quits or the context ends; it returns nil in both cases. The caller must

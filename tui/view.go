@@ -30,7 +30,7 @@ func (a *app) draw() []string {
 		parts.DrawShortCounters(s, l)
 		b.End(l)
 		lines := b.Fill()
-		a.drawDialog(lines) // its keys have an effect, so it must not be invisible
+		a.drawDialog(lines) // the keys of the dialog have an effect, so it must be visible
 		return lines
 	}
 	a.drawTop(b)
@@ -110,7 +110,7 @@ func (a *app) logStripHeight() int {
 	return a.screen.LogStripHeight()
 }
 
-// openRef identifies the object that is open, or is nil.
+// openRef returns the reference of the open object, or nil.
 func (a *app) openRef() *inspect.Ref {
 	if a.object == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // DrawAttempts draws the whole error of a handler on an object, and its attempts on a time axis. In the remaining space, it
-// draws a line for each of the latest attempts.
+// draws one line for each of the latest attempts.
 func DrawAttempts(s *Screen, b *render.Block, o *inspect.Object, h *inspect.HandlerState) {
 	b.Rule(h.ID, s.State.SourceOf(h.ID))
 	word := explain.HandlerWordOf(h)

@@ -12,7 +12,8 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// ReleaseBrake returns the action that continues the pruning of children; none while no pruning has stopped.
+// ReleaseBrake returns the action that releases the brake on the pruning of children; no action while the brake keeps no
+// children.
 func ReleaseBrake(s *Screen) []Action {
 	brakes := s.State.Brakes()
 	if len(brakes) == 0 {
@@ -24,13 +25,14 @@ func ReleaseBrake(s *Screen) []Action {
 	}}
 }
 
-// askReleaseBrake returns the question before children are deleted. It has an answer for each resource of parents.
+// askReleaseBrake returns the question before the brake is released. It has one answer for each resource whose objects keep
+// children.
 func askReleaseBrake(s *Screen, brakes []explain.Brake) *Question {
 	var text []string
 	if s.State.Cluster.Provider == "context" {
 		text = append(text, "In the cluster of the context "+s.State.Cluster.Name+".")
 	}
-	text = append(text, "After its start, the operator pruned many children of unchanged objects.", "It stopped, and keeps these, which the objects no longer apply:")
+	text = append(text, "After its start, the operator pruned many children of unchanged objects.", "It then stopped, and keeps these children, which are no longer applied:")
 	answers := []Answer{{Key: "esc", Name: "keep them"}}
 	for i, brake := range brakes {
 		for _, k := range brake.Kept {
@@ -47,8 +49,8 @@ func askReleaseBrake(s *Screen, brakes []explain.Brake) *Question {
 	return &Question{Title: "Delete the children that the brake keeps?", Text: text, Answers: answers}
 }
 
-// releaseBrake requests the release for the objects of a resource, unless the brake has ended while the question was open: an
-// operator that was started in the meantime would begin without a brake.
+// releaseBrake requests the release for the objects of a resource. It does nothing if the brake ended while the question was
+// open, because the request would release the brake of an operator that started in the meantime.
 func releaseBrake(s *Screen, resource string) tea.Msg {
 	if !slices.ContainsFunc(s.State.Brakes(), func(b explain.Brake) bool { return b.Resource == resource }) {
 		return Notify{"the brake keeps no children of " + pluralOf(resource) + " any longer"}

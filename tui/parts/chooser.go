@@ -11,7 +11,7 @@ import (
 // Chooser is a dialog to choose one of several items.
 type Chooser struct {
 	Title   string
-	Notice  string // a line beneath the choices, such as an error; may be empty
+	Notice  string // line below the choices, such as an error; may be empty
 	Choices []Choice
 
 	list render.List

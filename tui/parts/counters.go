@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// DrawCounters puts the numbers of objects by urgency. They never move: zero is faint, and
-// all are as wide as the number of all objects.
+// DrawCounters puts the numbers of objects by urgency on a line. So that the numbers never move,
+// zero is drawn too, and each number is as wide as the number of all objects.
 func DrawCounters(s *Screen, l *render.Line) {
 	digits := len(explain.Thousands(len(s.State.Objects)))
 	for u, n := range s.State.Counts {

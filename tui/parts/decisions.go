@@ -10,11 +10,11 @@ import (
 )
 
 // Decisions draws the decision about each handler of an object, in sections: called, not called, in the background,
-// and before.
+// and in earlier causes.
 type Decisions struct {
 	Screen  *Screen
 	Block   *render.Block
-	Compact bool // beside the list, where there is less space
+	Compact bool // omit details, because the decisions are drawn in a narrow area beside a list
 }
 
 // Draw draws the sections.

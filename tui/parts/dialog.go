@@ -12,7 +12,7 @@ import (
 // the harmless one.
 type Question struct {
 	Title   string
-	Text    []string // lines that begin with a blank are details
+	Text    []string // lines below the title; a line that begins with a blank is a detail
 	Answers []Answer
 
 	cursor int
@@ -104,7 +104,7 @@ func (d *Question) View(s *Screen, _ []Action) string {
 	return frame(s, b, d.Title)
 }
 
-// dialogBlock returns a block for the content of a dialog of a width.
+// dialogBlock returns a block for the content of a dialog with the given width.
 func dialogBlock(s *Screen, width int) *render.Block {
 	return s.Block(max(1, min(width, s.Width)-4), max(1, s.Height-3))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// Filter is a text that narrows a list to the rows that contain all of its words.
+// Filter is a text that restricts a list to the rows that contain all words of the text.
 type Filter struct{ input textinput.Model }
 
 // NewFilter returns an empty filter.
@@ -83,8 +83,8 @@ func Matches(words []string, texts ...string) bool {
 	return true
 }
 
-// newInput returns a line of text to type in. Its cursor does not blink: the screen is
-// drawn only when something happens.
+// newInput returns an input line. Its cursor does not blink, because the screen is drawn only when
+// something changes.
 func newInput(prompt string) textinput.Model {
 	input := textinput.New()
 	input.Prompt = prompt
@@ -107,12 +107,12 @@ func updateInput(input *textinput.Model, msg tea.Msg) {
 	*input, _ = input.Update(msg) // the command is for a cursor that blinks
 }
 
-// drawInput puts an input on a line. Where it does not fit, its text is scrolled.
+// drawInput puts an input on a line. It scrolls a text that does not fit.
 func drawInput(s *Screen, l *render.Line, input *textinput.Model, prompt explain.Tone) {
 	styles := input.Styles()
 	styles.Focused.Prompt, styles.Focused.Text = s.Theme.Style(prompt), s.Theme.Style(explain.Text)
 	input.SetStyles(styles)
 	input.SetWidth(max(1, l.Rest()-render.Width(input.Prompt)-1))
-	input.SetCursor(input.Position()) // scrolls to the cursor
+	input.SetCursor(input.Position()) // setting the position scrolls the text to the cursor
 	l.Styled(strings.TrimRight(input.View(), " "))
 }

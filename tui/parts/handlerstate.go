@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// The functions of this file are about one handler on one object, as in tables and lists.
+// The functions of this file format the state of one handler on one object, for tables and lists.
 
 // StateCell returns the state of a handler as a cell.
 func StateCell(h *inspect.HandlerState) render.Cell {
@@ -19,13 +19,13 @@ func TryCell(h *inspect.HandlerState) render.Cell {
 	return render.Cell{Tone: explain.Dim, Text: explain.Try(h)}
 }
 
-// NextCell returns when a handler is called next as a cell.
+// NextCell returns the time of the next call of a handler as a cell.
 func NextCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell {
 	next := explain.Next(h, s.Now, s.State.HeldOf(o))
 	return render.Cell{Tone: next.Tone(), Text: next.Cell()}
 }
 
-// BecauseCell returns why a handler is in its state as a cell.
+// BecauseCell returns the reason for the state of a handler as a cell.
 func BecauseCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.Cell {
 	switch {
 	case h.Error != nil && h.State != inspect.PhaseDone:
@@ -36,7 +36,7 @@ func BecauseCell(s *Screen, o *inspect.Object, h *inspect.HandlerState) render.C
 	return render.Cell{Tone: explain.Dim, Text: Note(s, o, h)}
 }
 
-// Note returns the note about a handler at this moment.
+// Note returns the current note about a handler.
 func Note(s *Screen, o *inspect.Object, h *inspect.HandlerState) string {
 	return s.State.NoteOf(h, s.Now, s.State.HeldOf(o))
 }

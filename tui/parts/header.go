@@ -85,12 +85,12 @@ func clusterChip(s *Screen) chip {
 	return ch
 }
 
-// The levels list the parts to leave out where there is not enough space.
+// The levels of detail of the header. Each level omits more, for narrower screens.
 const (
 	withDetails = iota
 	withKeys
 	withWords
-	withGlyphs // but problems keep their word
+	withGlyphs // only glyphs, but words for problems
 )
 
 func (ch chip) width(level int) int {

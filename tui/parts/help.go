@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// alwaysPossible are the keys at the right of the help line.
+// alwaysPossible are the keys that work on every page, at the right of the help line.
 var alwaysPossible = []key.Binding{Key(":", "commands"), Key("?", "keys"), Key("q", "quit")}
 
 // WhileTyping are the keys of a filter.
@@ -58,7 +58,8 @@ func DrawHelp(s *Screen, b *render.Block, actions []Action) {
 	b.End(l)
 }
 
-// DrawOnlyHelp draws the last line while only these keys have an effect: in a dialog, or while a filter is typed.
+// DrawOnlyHelp draws the last line while only the given keys have an effect, for example in a dialog or while the user
+// types a filter.
 func DrawOnlyHelp(s *Screen, b *render.Block, keys []key.Binding) {
 	b.End(b.Line().Skip(1).Styled(newHelp(s).ShortHelpView(keys)))
 }

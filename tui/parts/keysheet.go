@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// KeySheet lists all keys of the current page. Keys that do not scroll it close it.
+// KeySheet lists all keys of the current page. Any key that does not scroll the sheet closes it.
 type KeySheet struct {
 	title    string
 	viewport viewport.Model
@@ -23,7 +23,7 @@ func NewKeySheet(page string) *KeySheet {
 	return &KeySheet{title: "keys in " + page, viewport: viewport.New()}
 }
 
-// Update answers a key.
+// Update handles a key.
 func (d *KeySheet) Update(msg tea.Msg, _ []Action) tea.Msg {
 	press, ok := msg.(tea.KeyPressMsg)
 	if !ok {

@@ -10,11 +10,11 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// LogPane is a window on the log. It follows the end of the log until the user scrolls up,
-// and again when the user scrolls to the end.
+// LogPane is a window on the log. It follows the end of the log. If the user scrolls up, the pane
+// is held until the user scrolls to the end again.
 type LogPane struct {
 	Filter Filter
-	Wrap   bool // long lines, instead of cutting them
+	Wrap   bool // wrap long lines instead of cutting them
 
 	screen *Screen
 	object *inspect.Ref // object of the log; nil for the whole log
@@ -22,10 +22,10 @@ type LogPane struct {
 
 	lines   []*inspect.LogLine // matching lines
 	held    bool
-	end     int // while held: the number of lines above the lower edge
-	newer   int // while held: the number of lines that came since
+	end     int // number of lines above the lower edge of the pane, while it is held
+	newer   int // number of lines that arrived since the pane was held
 	state   *explain.State
-	matched string // the filter and level of the lines
+	matched string // filter and level of the collected lines
 	rows    int    // rows of the window when last drawn
 }
 
@@ -107,14 +107,14 @@ func (p *LogPane) Len() int { return len(p.lines) }
 // Rows returns the number of visible rows.
 func (p *LogPane) Rows() int { return p.rows }
 
-// Held reports whether the pane does not follow the log, and how many lines came since.
+// Held reports whether the pane is held. It also returns the number of lines that arrived since.
 func (p *LogPane) Held() (newer int, held bool) { return p.newer, p.held }
 
-// Follow follows the end of the log, or holds the pane.
+// Follow makes the pane follow the end of the log if on is true; otherwise it holds the pane.
 func (p *LogPane) Follow(on bool) {
 	p.held = !on
 	if on {
-		p.matched = "" // collect again
+		p.matched = "" // forces Refresh to collect the lines
 		p.Refresh()
 	}
 }
@@ -165,7 +165,7 @@ func (p *LogPane) Draw(b *render.Block, empty string) {
 	}
 }
 
-// drawWrapped draws as many of the last lines as fit, each in full.
+// drawWrapped draws the last log lines that fit, each wrapped and in full.
 func (p *LogPane) drawWrapped(b *render.Block, lines []*inspect.LogLine) {
 	var blocks [][]string
 	space := b.Rest()

@@ -18,7 +18,7 @@ type (
 		Tab ObjectTab
 	}
 
-	// Back leaves the innermost thing that is open.
+	// Back closes the innermost open part of the screen.
 	Back struct{}
 
 	// Request sends an intent to the session. The toast shows the text What.
@@ -27,7 +27,8 @@ type (
 		Intent runner.Intent
 	}
 
-	// Copy copies a text to the clipboard. What names it in the toast; it defaults to the text.
+	// Copy copies a text to the clipboard. What names the text in the toast; by default, the toast shows the text
+	// itself.
 	Copy struct{ Text, What string }
 
 	// Change changes an object in the cluster itself. The toast shows the text What.
@@ -36,7 +37,8 @@ type (
 		Do   func(context.Context, runner.Objects) error
 	}
 
-	// EditObject opens an object in the user's editor, or a new object that is made of it.
+	// EditObject opens an object in the user's editor. If Sample is set, it opens a new object, with the object as the
+	// template.
 	EditObject struct {
 		Ref    inspect.Ref
 		Sample bool
@@ -52,13 +54,13 @@ type (
 	// Ask opens a dialog.
 	Ask struct{ Dialog Dialog }
 
-	// Save writes lines to a new file. What names them in the toast.
+	// Save writes lines to a new file. What names the lines in the toast.
 	Save struct {
 		What  string
 		Lines []string
 	}
 
-	// Edit opens the user's editor at a line of a file; 0 is no line.
+	// Edit opens a file in the user's editor, at a line; line 0 means no particular line.
 	Edit struct {
 		File string
 		Line int

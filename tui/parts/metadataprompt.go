@@ -77,8 +77,8 @@ func (d *MetadataPrompt) accept() tea.Msg {
 	}}}
 }
 
-// parse reads "key=value" and "key-". Labels are separated by blanks; an annotation may have blanks in its value, so it
-// is the only one.
+// parse reads "key=value" and "key-". Blanks separate several labels. The text can have only one annotation, because
+// its value may have blanks.
 func (d *MetadataPrompt) parse(text string) (map[string]*string, error) {
 	parts := strings.Fields(text)
 	if d.annotate {

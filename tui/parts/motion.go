@@ -5,7 +5,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// far moves a cursor to the end of any list.
+// far is a number of rows that moves the cursor to the end of any list.
 const far = 1 << 30
 
 // motions are the keys that move the cursor of every list.
@@ -31,8 +31,8 @@ var motionHelp = []Action{
 // Motions describes the keys that move the cursor.
 func Motions() []Action { return motionHelp }
 
-// Motion returns by how many rows a key moves the cursor on a page of a number of rows. It
-// reports whether the key is a motion.
+// Motion returns the number of rows by which a key moves the cursor, on a page with the given
+// number of rows. It reports whether the key is a motion.
 func Motion(msg tea.KeyPressMsg, page int) (rows int, ok bool) {
 	page = max(1, page)
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // The actions on an object are the same wherever an object is selected.
 
-// NoObject is why actions on an object are unavailable if none is selected.
+// NoObject is the reason why actions on an object are unavailable while no object is selected.
 const NoObject = "no object is selected"
 
 // Retry returns the action that immediately calls the handlers of an object that wait for a retry or failed
@@ -54,8 +54,8 @@ func RetryHandler(s *Screen, o *inspect.Object, handler string, gone bool) Actio
 	}
 }
 
-// RetryFailed returns the action that calls failed handlers of all objects again: all handlers, or
-// the one with the id.
+// RetryFailed returns the action that calls failed handlers of all objects again: all handlers, or only the
+// handler with the id.
 func RetryFailed(s *Screen, handler string) Action {
 	a := Action{
 		Binding: Key("A", ""), Name: "retry all failed", Column: Act, Unavailable: noFailures(s, handler),

@@ -51,7 +51,7 @@ func Create(s *Screen, like *inspect.Object, gone bool) Action {
 	return a
 }
 
-// noEditor is why nothing can be edited.
+// noEditor is the reason why nothing can be edited.
 const noEditor = "$EDITOR is not set"
 
 // noChange returns why an object cannot be changed.
@@ -127,8 +127,8 @@ func askStartOver(s *Screen, o *inspect.Object) *Question {
 	}
 }
 
-// ifTheyMatch returns a clause with the handlers whose filters decide whether they run. The clause follows the handlers that
-// run in any case, if there are some.
+// ifTheyMatch returns a clause that lists the handlers that run only if their filters match. If other handlers run in any
+// case, the clause continues their list.
 func ifTheyMatch(s *Screen, may []string, besides bool) []string {
 	if len(may) == 0 {
 		return nil
@@ -191,10 +191,10 @@ func AskDelete(s *Screen, o *inspect.Object) *Question {
 	}
 }
 
-// lookingForOwned is the last line of the question until the owned objects are known.
+// lookingForOwned is the last line of the question while the owned objects are unknown.
 const lookingForOwned = "Objects that it owns: looking for them …"
 
-// maxOwned is how many owned objects the question names.
+// maxOwned is the maximum number of owned objects that the question names.
 const maxOwned = 6
 
 // SetOwned completes the question with the owned objects, or with the reason why they are unknown.

@@ -34,8 +34,8 @@ func DrawObjectBeside(s *Screen, b *render.Block, o *inspect.Object) {
 	Decisions{s, b, true}.Draw(o)
 }
 
-// DrawObjectBeneath draws the detail of an object beneath a list: the verdict and the
-// handlers that are called. Those that are not called share one line.
+// DrawObjectBeneath draws the detail of an object beneath a list: the verdict and the called
+// handlers. All other handlers share one line.
 func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 	DrawVerdict(s, b, o, 2)
 	var out []string

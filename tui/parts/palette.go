@@ -18,7 +18,7 @@ type Palette struct {
 	dir   string // base folder of relative paths
 
 	files    []Action // files that complete the typed path
-	complete string   // the path that they complete
+	complete string   // typed path that the files complete
 }
 
 // NewPalette returns a palette with a text, for sessions in a folder.
@@ -30,7 +30,7 @@ func NewPalette(dir, text string) *Palette {
 	return p
 }
 
-// found returns the actions that the text finds.
+// found returns the actions that match the text.
 func (d *Palette) found(actions []Action) []*Action {
 	var available, unavailable []*Action
 	if path, ok := strings.CutPrefix(d.input.Value(), applyPrefix); ok {
@@ -77,7 +77,7 @@ func (d *Palette) Update(msg tea.Msg, actions []Action) tea.Msg {
 			}
 			return nil // the typed text stays
 		case press.String() == "tab" && d.list.Cursor < len(found) && strings.HasPrefix(found[d.list.Cursor].Name, d.input.Value()):
-			d.input.SetValue(found[d.list.Cursor].Name) // continues inside of a folder
+			d.input.SetValue(found[d.list.Cursor].Name) // completes the path; the user can continue inside of a folder
 			d.input.CursorEnd()
 			d.list.Cursor = 0
 			return nil
@@ -114,7 +114,7 @@ func (d *Palette) View(s *Screen, actions []Action) string {
 	return frame(s, b, "commands")
 }
 
-// nothing says that nothing was found.
+// nothing returns the message for a text without a match.
 func (d *Palette) nothing() string {
 	if path, ok := strings.CutPrefix(d.input.Value(), applyPrefix); ok {
 		return "no manifest (.yaml, .yml, .json) and no folder begins with " + path

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Query is the text of a filter, word by word. A word such as "state:retrying" is searched in one column only.
+// Query is the parsed text of a filter. A word such as "state:retrying" is searched in one column only.
 type Query []term
 
 type term struct {
@@ -13,8 +13,8 @@ type term struct {
 	text   string
 }
 
-// Query returns the text of the filter for a list with columns of these names. A column may be named by the beginning
-// of its name. A word with any other prefix before a colon is searched verbatim.
+// Query returns the text of the filter for a list with columns of these names. A column may be abbreviated to the
+// start of its name. If the part of a word before a colon names no column, the word is searched as it is.
 func (f *Filter) Query(columns ...string) Query {
 	var q Query
 	for _, word := range f.Words() {

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// Screen is what pages and parts read: the state of the session, the time, the theme, and
+// Screen has the data that pages and parts read: the state of the session, the time, the theme, and
 // the size of the terminal. Only the app modifies it.
 type Screen struct {
 	Theme  *render.Theme
@@ -15,7 +15,7 @@ type Screen struct {
 	Now    time.Time
 	Width  int
 	Height int
-	Editor bool // an environment variable has the user's editor
+	Editor bool // an environment variable names the user's editor
 	Clicks Clicks
 }
 
@@ -44,8 +44,8 @@ func (s *Screen) Wide() bool { return s.Width >= wideFrom && !s.Small() }
 // Spacious reports whether there is space for blank lines between sections.
 func (s *Screen) Spacious() bool { return s.Height >= spaciousFrom }
 
-// LogStripHeight returns how many lines the log strip may take. It is 0 if there is no
-// space for it.
+// LogStripHeight returns the maximum number of lines of the log strip; 0 if there is no space for
+// it.
 func (s *Screen) LogStripHeight() int {
 	switch {
 	case s.Small() || s.Height < stripFrom:
@@ -62,5 +62,5 @@ func (s *Screen) Block(w, h int) *render.Block { return render.NewBlock(s.Theme,
 // Line returns an empty line.
 func (s *Screen) Line(w int) *render.Line { return render.NewLine(s.Theme, max(0, w)) }
 
-// Since returns the time since a moment.
+// Since returns the duration since a time.
 func (s *Screen) Since(t time.Time) time.Duration { return s.Now.Sub(t) }

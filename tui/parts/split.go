@@ -16,11 +16,12 @@ func (a Area) Contains(x, y int) bool {
 	return x >= a.X && x < a.X+a.W && y >= a.Y && y < a.Y+a.H
 }
 
-// leastDetail is the width in which a detail beside a list can be read.
+// leastDetail is the minimum width of a detail beside a list.
 const leastDetail = 38
 
-// NewSplit divides a page: side by side where the table keeps the width that it needs for all
-// of its columns, else with the detail beneath in at least strip lines, else without it.
+// NewSplit divides a page. The detail is beside the table if the table keeps the width for all its
+// columns. Otherwise, if the page has at least 14 lines, the detail is below the table, in at least
+// strip lines. Otherwise, the page has no detail.
 func NewSplit(s *Screen, w, h, strip int, t *render.Table) Split {
 	need := t.Need()
 	strip = max(strip, h/3)

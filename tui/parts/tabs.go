@@ -29,8 +29,8 @@ var PageKeys = []PageKey{
 	ResourcesPage, HandlersPage, DaemonsPage, IndicesPage, WebhooksPage, PeersPage, LogPage, BuildPage, ClusterPage, RequestsPage,
 }
 
-// tabs returns the pages with a tab beneath the header: those of daemons, indices, webhooks and peers for operators
-// that have any. The build and the cluster have theirs in the header.
+// tabs returns the pages with a tab below the header. The pages of daemons, indices, webhooks and peers have a tab
+// only if the operator has any of them. The pages of the build and the cluster are reached by the header instead.
 func tabs(s *explain.State, current PageKey) []PageKey {
 	all := []PageKey{ResourcesPage, HandlersPage}
 	if s.HasDaemons() || current == DaemonsPage {

@@ -48,14 +48,14 @@ func newTimeline(s *Screen, o *inspect.Object, h *inspect.HandlerState) *timelin
 	return t
 }
 
-// include makes the axis reach until a moment.
+// include extends the axis to a time.
 func (t *timeline) include(at time.Time) {
 	if at.After(t.to) {
 		t.to = at
 	}
 }
 
-// column returns the column of a moment in a width.
+// column returns the column of a time in a track of the given width.
 func (t *timeline) column(at time.Time, width int) int {
 	span := t.to.Sub(t.from)
 	if span <= 0 || at.Before(t.from) {
@@ -159,7 +159,7 @@ func (t *timeline) drawNumbers(b *render.Block) {
 	b.End(l)
 }
 
-// drawTimes draws when the axis begins and ends, and where now is.
+// drawTimes draws the times of both ends of the axis, and the position of now.
 func (t *timeline) drawTimes(s *Screen, b *render.Block) {
 	width := b.W - 2
 	begin := explain.Since(s.Since(t.from))

@@ -39,14 +39,14 @@ func (t *Toast) Visible() bool { return t.text != "" }
 // Clear removes the text.
 func (t *Toast) Clear() { *t = Toast{} }
 
-// Expire removes the text when its time is over.
+// Expire removes the text after toastTime.
 func (t *Toast) Expire(now time.Time) {
 	if now.After(t.until) {
 		t.Clear()
 	}
 }
 
-// Draw lays the toast on the last but one line of the screen, at the right.
+// Draw draws the toast over the right end of the last line but one.
 func (t *Toast) Draw(s *Screen, screen []string) {
 	if !t.Visible() || len(screen) < 3 {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// DrawVerdict draws the sentence about an object in at most n lines. It has the colour of
-// the object's state, unless that is good news.
+// DrawVerdict draws the sentence about an object in at most n lines. It has the colour of the
+// object's state, unless the state is good news.
 func DrawVerdict(s *Screen, b *render.Block, o *inspect.Object, n int) {
 	tone := explain.WordOf(o).Tone
 	if tone == explain.OK || tone == explain.Dim {

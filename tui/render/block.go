@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/explain"
 )
 
-// Block collects lines of one width, up to a height. Lines beyond it are dropped.
+// Block collects lines of one width, up to a height. It drops further lines.
 type Block struct {
 	Theme *Theme
 	W, H  int
@@ -27,7 +27,7 @@ func (b *Block) Rest() int { return b.H - len(b.lines) }
 // Len returns the number of lines so far.
 func (b *Block) Len() int { return len(b.lines) }
 
-// Line begins a line. It must be added with [Block.End] before the next one begins.
+// Line begins a line. Add the line with [Block.End] before you begin the next line.
 func (b *Block) Line() *Line {
 	b.line = Line{theme: b.Theme, max: b.W, buf: b.line.buf[:0]}
 	return &b.line
@@ -51,7 +51,7 @@ func (b *Block) Blank() { b.End(b.Line()) }
 // Text adds a line with one text.
 func (b *Block) Text(tone explain.Tone, s string) { b.End(b.Line().Put(tone, s)) }
 
-// Prose adds wrapped text with a cell of margin, in at most n lines.
+// Prose adds wrapped text with a margin of one cell, in at most n lines.
 func (b *Block) Prose(tone explain.Tone, s string, n int) {
 	for _, s := range Wrap(s, b.W-2, min(n, b.Rest())) {
 		b.End(b.Line().Skip(1).Put(tone, s))

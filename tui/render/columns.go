@@ -4,20 +4,20 @@ package render
 type Column struct {
 	Title string
 	Width int // minimum width; a column of width 0 is not shown
-	Grow  int // its share of the space that the others leave
+	Grow  int // share of the space that remains after all columns have their width
 	Max   int // maximum width; 0 is no limit
 
 	// Fit is the width of the column's longest text. The column gets this width before any other column gets more than its
 	// Width. It also gets this width before columns with Drop are shown, but then at most 3/10 of the table's width.
 	Fit int
 
-	// Drop is the priority of dropping the column where there is not enough space: the
-	// highest first, and 0 is never.
+	// Drop is the priority of dropping the column if there is not enough space. Columns with the highest priority are
+	// dropped first, and columns with 0 are never dropped.
 	Drop int
 
-	Right bool                     // aligns right, as numbers and times
-	Cut   func(string, int) string // shortens long texts; nil cuts their end
-	State bool                     // a glyph and a word: see [Table]
+	Right bool                     // align the cells at the right, as for numbers and times
+	Cut   func(string, int) string // function that shortens long texts; nil cuts their end
+	State bool                     // the cells have a glyph and a word: see [Table]
 
 	width int // width after the layout; 0 if it was dropped
 }
@@ -25,8 +25,8 @@ type Column struct {
 // gap is the space between two columns.
 const gap = 2
 
-// layOut sets the width of every column so that all fit into w cells. A column that is shown
-// in some width is shown in every larger one.
+// layOut sets the width of every column so that all fit into w cells. A column that is shown in some width is also
+// shown in every larger width.
 func layOut(columns []Column, w int) {
 	for i := range columns {
 		columns[i].width = columns[i].least(w)
@@ -50,11 +50,11 @@ func layOut(columns []Column, w int) {
 	}
 }
 
-// least returns the width of a column without which others are dropped, in w cells. It grows
-// more slowly than w does.
+// least returns the minimum width of a column in a table of w cells. If a column cannot have this width, columns are
+// dropped. The minimum width grows more slowly than w.
 func (c Column) least(w int) int { return max(c.Width, min(c.Fit, w*3/10)) }
 
-// need returns the least number of cells in which no column is dropped.
+// need returns the minimum number of cells in which no column is dropped.
 func need(columns []Column) int {
 	for w := 0; ; w++ {
 		used := -gap
@@ -69,7 +69,7 @@ func need(columns []Column) int {
 	}
 }
 
-// full returns the number of cells that the columns can use.
+// full returns the maximum number of cells that the columns can use.
 func full(columns []Column) int {
 	used := -gap
 	for _, c := range columns {
@@ -92,8 +92,8 @@ func fit(columns []Column, space int) int {
 	return space
 }
 
-// grow distributes the space that is left, in rounds: columns that reach their limit leave
-// the rest to the others.
+// grow distributes the remaining space in rounds. When a column reaches its limit, the next round distributes its
+// unused share among the other columns.
 func grow(columns []Column, space int) {
 	for space > 0 {
 		shares, given := 0, 0

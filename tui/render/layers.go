@@ -41,9 +41,8 @@ func (t *Theme) Frame(width int, title string, lines []string) string {
 	return lipgloss.JoinVertical(lipgloss.Left, top.String(), box.Render(strings.Join(lines, "\n")))
 }
 
-// Beside joins two blocks of equal height, with a line between them. The lines have exact
-// widths, so they need not be measured, as lipgloss.JoinHorizontal does: that would take
-// half the time of a frame.
+// Beside joins two blocks of equal height, with a line between them. Unlike lipgloss.JoinHorizontal, it does not
+// measure the lines, because they have exact widths, and measuring would take half the time of a frame.
 func (t *Theme) Beside(left, right []string) string {
 	bar := lipgloss.NormalBorder().Left
 	if t.ASCII {

@@ -23,7 +23,7 @@ func spaces(n int) string {
 
 // Line builds one line of an exact width. Its methods return it, for chaining.
 type Line struct {
-	Selected bool // cells added from now on get the selection's background
+	Selected bool // draw the following cells with the background of the selection
 
 	theme *Theme
 	buf   []byte
@@ -66,7 +66,7 @@ func (l *Line) Put(tone explain.Tone, s string) *Line {
 	return l
 }
 
-// Skip leaves n cells free.
+// Skip adds n blank cells.
 func (l *Line) Skip(n int) *Line {
 	n = min(n, l.Rest())
 	if n <= 0 {
@@ -80,16 +80,16 @@ func (l *Line) Skip(n int) *Line {
 	return l
 }
 
-// To skips to column x, if the line is not that long yet.
+// To adds blanks up to column x, if the line is shorter.
 func (l *Line) To(x int) *Line { return l.Skip(x - l.width) }
 
-// Cell puts a text into w cells, at the left.
+// Cell puts a text into w cells, aligned at the left.
 func (l *Line) Cell(tone explain.Tone, s string, w int) *Line {
 	x := l.width + w
 	return l.Put(tone, CutEnd(Clean(s), w)).To(x)
 }
 
-// CellRight puts a text into w cells, at the right.
+// CellRight puts a text into w cells, aligned at the right.
 func (l *Line) CellRight(tone explain.Tone, s string, w int) *Line {
 	s = CutEnd(Clean(s), w)
 	return l.Skip(w-Width(s)).Put(tone, s)

@@ -5,8 +5,8 @@ import "strings"
 // bars are the heights of a sparkline. Where the locale is not UTF-8, digits take their place.
 const bars = "▁▂▃▄▅▆▇█"
 
-// Sparkline draws values as bars in w cells, each relative to the largest one. A cell stands for several values if
-// there are more of them than cells, and shows the largest. Nothing is a point.
+// Sparkline draws values as bars in w cells, each relative to the largest one. If there are more values than
+// cells, a cell shows the largest of several values. The value 0 is a point.
 func Sparkline(values []float64, w int) string {
 	if len(values) == 0 || w < 1 {
 		return ""

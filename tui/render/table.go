@@ -12,8 +12,8 @@ type Cell struct {
 	Text string
 }
 
-// Table is a list with columns. It asks for the cells of visible rows only, so that its
-// cost depends on the size of the screen, not on the number of rows.
+// Table is a list with columns. It requests only the cells of visible rows, so that its cost
+// depends on the size of the screen, not on the number of rows.
 type Table struct {
 	Columns []Column
 	Rows    int
@@ -28,14 +28,14 @@ type Table struct {
 	Note func(row int) (Cell, bool)
 }
 
-// margin is the width of a table besides its columns: the cursor and the scroll bar.
+// margin is the width of the cursor and the scroll bar of a table, in addition to its columns.
 const margin = 3
 
-// Need returns the least width in which no column is dropped.
+// Need returns the minimum width in which no column is dropped.
 func (t *Table) Need() int { return need(t.Columns) + margin }
 
-// Full returns the width beyond which nothing more is shown, if the growth of all columns has
-// a limit.
+// Full returns the width in which all columns have their maximum width, if the growth of all
+// columns has a limit.
 func (t *Table) Full() int { return full(t.Columns) + margin }
 
 // Draw adds the titles and the visible rows to a block.
@@ -113,7 +113,7 @@ func (t *Table) row(l *Line, row int, current bool) {
 	}
 }
 
-// cell puts one cell. Of a state that is good news only the glyph is coloured, so that
+// cell puts one cell on a line. For a state that is good news, only the glyph is coloured, so that
 // problems stand out.
 func (t *Table) cell(l *Line, c *Column, cell Cell) {
 	text := Clean(cell.Text)

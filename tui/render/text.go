@@ -8,10 +8,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Ellipsis stands where something was cut out.
+// Ellipsis replaces the omitted part of a text.
 const Ellipsis = "…"
 
-// Width returns how many cells a clean text takes.
+// Width returns the number of cells of a clean text.
 func Width(s string) int {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -118,10 +118,10 @@ func Wrap(s string, w, n int) []string {
 	return lines
 }
 
-// StyledWidth returns how many cells a text with escape sequences takes.
+// StyledWidth returns the number of cells of a text with escape sequences.
 func StyledWidth(s string) int { return ansi.StringWidth(s) }
 
-// Chunks breaks a text into lines of w cells wherever they are full. It returns at least one.
+// Chunks breaks a text into lines of w cells, without regard to words. It returns at least one line.
 func Chunks(s string, w int) []string {
 	s = Clean(s)
 	var lines []string

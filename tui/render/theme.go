@@ -13,15 +13,16 @@ import (
 // Theme has the style of every tone for a terminal. Text has the terminal's own colours,
 // and only the selection has a background, so that it fits any terminal.
 type Theme struct {
-	// ASCII replaces glyphs with those that every terminal can show.
+	// ASCII replaces glyphs with ASCII characters, which every terminal can show.
 	ASCII bool
 
 	plain    [explain.Tones]style
 	selected [explain.Tones]style
 }
 
-// style is a style of lipgloss with the escape sequences that begin and end a text in it:
-// a frame has hundreds of short texts, and rendering each of them takes long.
+// style is a style of lipgloss with the escape sequences at the start and the end of a text in this
+// style. They are cached, because a frame has hundreds of short texts, and lipgloss renders each of
+// them slowly.
 type style struct {
 	lipgloss.Style
 	begin, end string
@@ -84,7 +85,8 @@ func selectedStyle(tone explain.Tone, profile colorprofile.Profile, dark bool) l
 	return plainStyle(tone, profile, dark).Background(background)
 }
 
-// selection returns the background of the selection, or nil if it is shown by reversing.
+// selection returns the background of the selection, or nil if the theme reverses the colours
+// instead.
 func selection(profile colorprofile.Profile, dark bool) color.Color {
 	pick := lipgloss.LightDark(dark)
 	switch {

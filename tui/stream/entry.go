@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// entry is one line: a change. The fields below the text What are for programs that read JSON; the text includes the
+// entry is one line about a change. The fields below What are for programs that read JSON; What includes their
 // values.
 type entry struct {
 	Time  time.Time `json:"time"`
@@ -34,7 +34,7 @@ type entry struct {
 	Stack     []string  `json:"stack,omitempty"` // stack of a panic
 
 	tone      explain.Tone
-	urgent    bool // needs the user: written even if quiet
+	urgent    bool // the entry needs the user, so it is written even with Quiet
 	multiline bool // keep the line breaks of the text, as in errors of the compiler
 }
 

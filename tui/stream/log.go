@@ -11,8 +11,8 @@ import (
 // log remembers the last line that was written.
 type log struct{ last *inspect.LogLine }
 
-// entries returns the lines that came after it. If it is no longer in the log, lines were
-// lost in between: an entry says so, and all lines are returned.
+// entries returns the lines after the remembered line. If the log no longer has that line, lines
+// were lost. Then entries returns all lines, after an entry about the loss.
 func (x *log) entries(s *runner.State, opts Options) []entry {
 	lines := s.Log
 	if len(lines) == 0 {

@@ -25,8 +25,8 @@ type seen struct {
 	round   int
 }
 
-// entries returns which objects came, changed, and went. Objects that are at rest when first
-// seen are only counted, because there may be thousands.
+// entries returns the lines about new, changed and deleted objects. It only counts objects that are at rest when they
+// are first seen, because there may be thousands.
 func (x *objects) entries(s *runner.State, now time.Time) []entry {
 	// The snapshot of an operator that has ended does not change.
 	if s.Snapshot == nil || !s.Live || s.Snapshot == x.last {
@@ -121,8 +121,8 @@ func objectEntry(o *inspect.Object, now time.Time) entry {
 	return e
 }
 
-// succeeded names the handlers that have handled a cause: "create: create in 24ms". The
-// verdict, that nothing has changed since, is of no use in a stream.
+// succeeded names the handlers that have handled a cause: "create: create in 24ms". It replaces the verdict, which
+// would only state that nothing has changed since.
 func succeeded(o *inspect.Object) string {
 	if o.Cause == nil {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// printer writes the news of each state.
+// printer writes the changes from each state to the next.
 type printer struct {
 	to   writer
 	opts Options
@@ -44,7 +44,7 @@ func newPrinter(w io.Writer, opts Options) *printer {
 	return p
 }
 
-// show writes the news since the previous state.
+// show writes the changes since the previous state.
 func (p *printer) show(s *runner.State) error {
 	now := p.now()
 	entries := p.clusterEntries(s)

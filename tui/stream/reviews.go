@@ -14,12 +14,12 @@ type reviews struct {
 	seen map[string]bool
 }
 
-// title names a review with the full name of its kind, as the fields for programs do.
+// title names a review with the full name of its kind, like the JSON fields.
 func title(r *inspect.Review) string {
 	return explain.ReviewOperation(r) + " " + strings.ToLower(r.Kind) + " " + explain.ReviewObject(r)
 }
 
-// entries returns the new reviews. The operator keeps the last ones only.
+// entries returns the new reviews. The operator keeps only the last reviews.
 func (x *reviews) entries(s *runner.State) []entry {
 	if s.Snapshot == nil || !s.Live {
 		return nil

@@ -24,15 +24,15 @@ type Format string
 // The formats. The zero value is the same as Plain.
 const (
 	Plain Format = "plain" // TIME NOUN STATE WHAT, in columns
-	JSON  Format = "json"  // an object a line, with the same fields
+	JSON  Format = "json"  // a JSON object in each line, with the same fields
 )
 
 // Options configure the stream. The zero value is for pipes.
 type Options struct {
 	Format  Format
-	Colour  bool // colours, for terminals
-	Quiet   bool // only warnings, errors and failures
-	Verbose bool // also debug lines of the log
+	Colour  bool // use colours, for terminals
+	Quiet   bool // write only warnings, errors and failures
+	Verbose bool // also write debug lines of the log
 
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time

@@ -139,8 +139,8 @@ func serving(s *inspect.Snapshot) string {
 	return what
 }
 
-// unservedEntries returns the selectors that are not served: each once, and again after it
-// was served in between.
+// unservedEntries returns the selectors that are not served. It repeats a selector only if the
+// selector was served in the meantime.
 func (p *printer) unservedEntries(s *runner.State) []entry {
 	if s.Snapshot == nil || !s.Live {
 		return nil
@@ -166,8 +166,8 @@ func (p *printer) unservedEntries(s *runner.State) []entry {
 	return entries
 }
 
-// driftEntries returns the fields of Go types that the schemas lack: each once, and again after the
-// schema had it in between.
+// driftEntries returns the fields of Go types that the schemas lack. It repeats a field only if the
+// schema had the field in the meantime.
 func (p *printer) driftEntries(s *runner.State) []entry {
 	if s.Snapshot == nil || !s.Live {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// drawCrash draws how the operator crashed, if it did.
+// drawCrash draws the panic or the exit of a crashed operator; nothing if the operator has not
+// crashed.
 func (p *Page) drawCrash(b *render.Block) {
 	process := p.screen.State.Process
 	if process.Phase != runner.ProcessCrashed {

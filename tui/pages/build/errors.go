@@ -39,5 +39,5 @@ func drawError(b *render.Block, e *runner.BuildError, selected bool) {
 	}
 }
 
-// expandTabs replaces tabs, so that the caret is beneath its column.
+// expandTabs replaces tabs with spaces, so that the caret is below the column of the error.
 func expandTabs(s string) string { return strings.ReplaceAll(s, "\t", "    ") }

@@ -23,7 +23,7 @@ type Page struct {
 	w, h   int
 
 	selected int   // the selected error
-	starts   []int // the first line of each error, as drawn last
+	starts   []int // index of the first line of each error in the last drawing
 	viewport viewport.Model
 }
 
@@ -41,7 +41,7 @@ func (p *Page) Filter() *parts.Filter { return nil }
 // PageRows returns the number of visible rows.
 func (p *Page) PageRows() int { return p.h - 1 }
 
-// Refresh keeps the selection in the errors of the state.
+// Refresh keeps the index of the selected error within the number of errors.
 func (p *Page) Refresh() { p.selected = max(0, min(p.selected, len(p.build().Errors)-1)) }
 
 // Back reports that there is nothing to leave.

@@ -5,7 +5,7 @@ import (
 	"github.com/kopf-dev/kopf/runner"
 )
 
-// maxLines limits the page. No build reaches it.
+// maxLines is the maximum number of lines of the page, which no build reaches.
 const maxLines = 1000
 
 // View draws the page.

@@ -21,12 +21,13 @@ type Page struct {
 	list  render.List
 	split parts.Split
 
-	// The cursor stays on the daemon when the rows change.
+	// The following fields identify the selected task, so that the cursor stays on the task when the
+	// rows change.
 	object  inspect.Ref
 	handler string
 
-	state   *explain.State // state of the rows
-	matched string         // the filter that the rows match
+	state   *explain.State // state from which the rows were collected
+	matched string         // filter that the rows match
 }
 
 // New returns the page.

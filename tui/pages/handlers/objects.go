@@ -15,12 +15,12 @@ type objectList struct {
 	handler string
 	filter  parts.Filter
 
-	decided  explain.Derived[decision] // decisions; without an object where the row does not match
+	decided  explain.Derived[decision] // decisions about all objects; an entry without an object does not match the filter
 	rows     []decision
 	list     render.List
 	selected inspect.Ref
 
-	state   *explain.State // state of the rows
+	state   *explain.State // state from which the rows were collected
 	matched string         // the filter that the rows match
 }
 
@@ -178,7 +178,7 @@ func (x *objectList) cell(d decision, column int) render.Cell {
 	return parts.BecauseCell(x.screen, d.object, d.state)
 }
 
-// drawDecision draws one object in little space.
+// drawDecision draws the decision about one object in one line.
 func drawDecision(s *parts.Screen, b *render.Block, d decision) {
 	word := explain.HandlerWordOf(d.state)
 	l := b.Line().Skip(1).Put(word.Tone, word.Glyph).Skip(1)

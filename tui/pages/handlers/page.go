@@ -23,8 +23,8 @@ type Page struct {
 	selected string // the id of the selected handler
 	split    parts.Split
 
-	objects *objectList // the objects of one handler, if they are open
-	preview *objectList // objects of the selected handler
+	objects *objectList // list of the objects of one handler; nil if it is not open
+	preview *objectList // list of the objects of the selected handler, for the preview
 }
 
 // New returns the page.

@@ -19,7 +19,7 @@ const (
 	askAgain = 2 * time.Second
 )
 
-// contents are the entries of an index. Only the entries around the cursor are held; they are requested from the
+// contents are the entries of an index. It holds only the entries around the cursor, which it requests from the
 // operator.
 type contents struct {
 	screen *parts.Screen
@@ -34,7 +34,7 @@ type contents struct {
 	last   inquiry
 }
 
-// inquiry is a request to the operator, with its time.
+// inquiry identifies a request to the operator, with the time of the request.
 type inquiry struct {
 	at     time.Time
 	search string
@@ -49,7 +49,7 @@ func newContents(s *parts.Screen, id string) *contents {
 	return &contents{screen: s, id: id, filter: parts.NewFilter(), rows: 1}
 }
 
-// index returns the index as the operator describes it now, or nil.
+// index returns the current description of the index, or nil.
 func (c *contents) index() *inspect.Index {
 	if s := c.screen.State.Snapshot; s != nil {
 		for i := range s.Indices {

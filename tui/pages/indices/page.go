@@ -1,4 +1,4 @@
-// Package indices is the page with the operator's indices, and what each of them contains.
+// Package indices is the page with the operator's indices and their contents.
 package indices
 
 import (
@@ -22,7 +22,7 @@ type Page struct {
 	split    parts.Split
 
 	contents *contents // contents of the selected index; nil if there is none
-	opened   bool      // the contents fill the page
+	opened   bool      // show the contents of the selected index on the whole page
 }
 
 // New returns the page.
@@ -129,7 +129,7 @@ func (p *Page) Click(x, y int) (again bool) {
 	return again
 }
 
-// Summary draws the sizes.
+// Summary draws the number of indices, and their sizes.
 func (p *Page) Summary(l *render.Line, short bool) {
 	s := p.screen.State.Snapshot
 	switch {
@@ -191,7 +191,7 @@ func (p *Page) viewEmpty() string {
 	return b.String()
 }
 
-// drawDetail draws where an index comes from, and its first entries.
+// drawDetail draws the resources of an index, and its first entries.
 func (p *Page) drawDetail(b *render.Block, x *inspect.Index) {
 	if p.split.SideBySide {
 		b.End(b.Line().Skip(1).Put(explain.Title, x.ID))

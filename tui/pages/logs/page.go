@@ -106,8 +106,8 @@ func (p *Page) toggleWrap() tea.Msg {
 	return nil
 }
 
-// changeLevel shows more or less of the log. The operator sends debug lines only if asked
-// to, because they are many.
+// changeLevel changes the lowest shown level. The operator sends debug lines only on request,
+// because there are many of them.
 func (p *Page) changeLevel() tea.Msg {
 	before := sentLevel(p.log.Level())
 	p.log.NextLevel()

@@ -138,7 +138,7 @@ func unavailable(a parts.Action, why string) parts.Action {
 func (p *Page) turn(tab parts.ObjectTab) func() tea.Msg {
 	return p.do(func() {
 		if p.tab == tab {
-			p.children.opened = nil // pressed again, the key of the current tab closes the opened child
+			p.children.opened = nil // if the tab is shown already, its key closes the opened child
 		}
 		p.tab = tab
 	})
@@ -152,7 +152,8 @@ func (p *Page) turnBy(d int) func() tea.Msg {
 	})
 }
 
-// Back clears the filter, or leaves the child that is open. It reports whether there was any.
+// Back clears the filter, or closes the opened child. It reports whether there was a filter or an
+// opened child.
 func (p *Page) Back() bool {
 	f := p.Filter()
 	switch {

@@ -15,20 +15,20 @@ import (
 // askAgain is the time after which a failed inquiry is repeated, even if the object has not changed.
 const askAgain = 5 * time.Second
 
-// childrenPane lists the children of an object with their drifted fields, and the last pass. The operator is asked once for each
-// version of the object's state, which has new numbers or another pass if a child matters to the object.
+// childrenPane lists the children of an object with their drifted fields, and the last pass. It asks the operator again when the
+// state of the object changes: a change of a child that matters to the object changes the published numbers or the last pass.
 type childrenPane struct {
 	screen *parts.Screen
 
 	asked   *inspect.Object // state of the object at the last inquiry
 	askedAt time.Time
-	seen    *inspect.ChildList // nil until the operator has answered
+	seen    *inspect.ChildList // last answer of the operator; nil before the first
 	err     error              // error of the last inquiry
 
 	rows     []childRow
 	list     render.List
 	selected childRow // row at the cursor
-	top      int      // row of the screen with the titles of the table, as drawn last
+	top      int      // line of the screen with the titles of the table in the last drawing
 
 	columns childColumns
 	below   belowPane
@@ -42,7 +42,7 @@ type childRow struct {
 	below *belowRow
 }
 
-// isSame reports whether a row shows the same thing as another one of an earlier answer.
+// isSame reports whether a row shows the same child, field or object as a row from an earlier answer.
 func (r childRow) isSame(o childRow) bool {
 	switch {
 	case r.child == nil || o.child == nil:
@@ -110,7 +110,7 @@ func (p *childrenPane) step(d int) {
 	}
 }
 
-// click selects the row at a row of the screen. It reports whether the row was already selected.
+// click selects the row of the table at a line of the screen. It reports whether the row was already selected.
 func (p *childrenPane) click(y int) (again bool) {
 	if p.opened != nil {
 		return p.opened.click(y)

@@ -13,13 +13,13 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// belowPane has the objects below the unfolded children: of a Deployment, the ReplicaSets, and below these the Pods. The controllers
-// of Kubernetes make these objects, so that the workbench reads them from the cluster, and not from the operator.
+// belowPane has the objects below the unfolded children, such as the ReplicaSets of a Deployment and their Pods. The workbench reads
+// them from the cluster, because controllers of Kubernetes create them and the operator does not know them.
 type belowPane struct {
 	unfolded map[string]bool    // UIDs of the objects that the user has unfolded
 	read     map[string]*answer // last answers, by the UID of the owner
 	shown    []inspect.Ref      // unfolded objects that have rows
-	readAt   time.Time          // time of the last read of all
+	readAt   time.Time          // time of the last read of all unfolded objects
 }
 
 // answer are the objects below an object.
@@ -38,7 +38,7 @@ type belowRow struct {
 	note  string
 }
 
-// isSame reports whether a row shows the same object, or the note in its place.
+// isSame reports whether two rows show the same object, or a note in the same place.
 func (r *belowRow) isSame(o *belowRow) bool {
 	if r.row == nil || o.row == nil {
 		return r.row == o.row && r.owner.UID == o.owner.UID
@@ -99,7 +99,7 @@ func (p *childrenPane) foldMark(ref inspect.Ref) string {
 	return "▸ "
 }
 
-// foldable returns the object of the selected row that can be folded or unfolded: the owner, in the row of a note.
+// foldable returns the object of the selected row that can be folded or unfolded; for the row of a note, its owner.
 func (p *childrenPane) foldable() inspect.Ref {
 	r := p.selected
 	switch {
@@ -132,7 +132,7 @@ func (p *childrenPane) cannotFold() string {
 // fold unfolds the object of the selected row, or folds it and moves the cursor to it.
 func (p *childrenPane) fold() {
 	ref := p.foldable()
-	if r := p.selected; r.below != nil && r.below.row == nil { // the row of a note, which ends with the fold
+	if r := p.selected; r.below != nil && r.below.row == nil { // the row is a note, which disappears with the fold
 		if p.selected = (childRow{child: r.child}); ref.UID != r.child.UID {
 			p.selected.below = &belowRow{row: &runner.Row{KindRef: inspect.KindRef{Ref: ref}}}
 		}
@@ -149,7 +149,7 @@ func (p *childrenPane) fold() {
 	p.layOut()
 }
 
-// readBelow reads the objects below the unfolded objects: at once if they were just unfolded, otherwise every few seconds.
+// readBelow reads the objects below the unfolded objects: immediately after an object was unfolded, then every few seconds.
 func (p *childrenPane) readBelow() parts.Inquiry {
 	b, s := &p.below, p.screen
 	if p.opened != nil || s.State.NotConnected() != "" {

@@ -17,14 +17,14 @@ import (
 // ownerLabel is the label of children with the UID of their parent.
 const ownerLabel = "kopf.dev/owner-uid"
 
-// readAgain is the interval between two reads of objects of the cluster while the tab shows them. If the operator's answer is new,
-// it is readSoon.
+// readAgain is the interval between two reads of the shown objects from the cluster; readSoon is the interval after a new answer
+// of the operator.
 const (
 	readAgain = 5 * time.Second
 	readSoon  = time.Second
 )
 
-// childColumns are the columns of kubectl for the children, from the cluster.
+// childColumns are the columns that kubectl would show for the children, read from the cluster.
 type childColumns struct {
 	readFor *inspect.ChildList // operator's answer at the last read
 	readAt  time.Time
@@ -51,7 +51,7 @@ func columnText(columns []runner.Column) string {
 	return strings.Join(pairs, "  ")
 }
 
-// cutColumns drops pairs at the end of a text of [columnText], until the others fit into w cells.
+// cutColumns drops pairs at the end of a text of [columnText], until the remaining pairs fit into w cells.
 func cutColumns(text string, w int) string {
 	for render.Width(text) > w {
 		text = text[:max(0, strings.LastIndex(text, "  "))]

@@ -52,7 +52,7 @@ func (p *childrenPane) table(o *inspect.Object, w int) *render.Table {
 	}
 }
 
-// childName returns the kind and the name of a child, with the namespace if it is another one than the object's.
+// childName returns the kind and the name of a child, with the namespace if it differs from the object's.
 func childName(c *inspect.Child, o *inspect.Object) string {
 	if c.Namespace == o.Namespace {
 		return explain.KindName(&c.KindRef)
@@ -81,7 +81,7 @@ func (p *childrenPane) cell(c *inspect.Child, o *inspect.Object, column int) ren
 		return render.Cell{Tone: explain.Dim, Text: explain.Ago(p.screen.Since(c.Since))}
 	case childResultColumn:
 		if string(c.Result) == explain.ChildWord(c).Text {
-			return render.Cell{} // the state says the same
+			return render.Cell{} // the state has the same message
 		}
 		return render.Cell{Tone: resultTones[c.Result], Text: string(c.Result)}
 	case childColumnsColumn:
@@ -95,7 +95,8 @@ var resultTones = map[inspect.ChildResult]explain.Tone{
 	inspect.ResultYielded: explain.Dim, inspect.ResultUnchanged: explain.Dim,
 }
 
-// detailTone returns the tone of the detail of a child: its problem, or a secondary fact.
+// detailTone returns the tone of the detail of a child: whether the detail is a problem or a secondary
+// fact.
 func detailTone(c *inspect.Child) explain.Tone {
 	if w := explain.ChildWord(c); w.Tone == explain.Err || w.Tone == explain.Warn {
 		return w.Tone

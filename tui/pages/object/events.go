@@ -11,14 +11,14 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// eventPane lists the Kubernetes events about an object, the newest last. While the cursor is on the last one, it
-// follows.
+// eventPane lists the Kubernetes events about an object, the newest last. While the cursor is on the last event,
+// it moves to each new event.
 type eventPane struct {
 	screen *parts.Screen
 	ref    inspect.Ref
 	filter parts.Filter
 
-	seen    *runner.Looked // nil before the first answer
+	seen    *runner.Looked // last answer; nil before the first
 	events  []runner.Event // matching events
 	matched string         // filter that the shown events match
 	list    render.List
@@ -29,7 +29,7 @@ func newEventPane(s *parts.Screen, ref inspect.Ref) *eventPane {
 	return &eventPane{screen: s, ref: ref, filter: parts.NewFilter()}
 }
 
-// refresh takes over new events, or a changed filter.
+// refresh applies new events, or a changed filter.
 func (p *eventPane) refresh() {
 	looked := p.screen.State.LookedAt(p.ref, runner.FacetEvents)
 	if looked == nil || !looked.Loaded && p.seen != nil && p.seen.Loaded {

@@ -29,8 +29,8 @@ func (r handlerRow) is(other handlerRow) bool {
 	return r.ID == other.ID && r.Kind == other.Kind && (r.step == nil) == (other.step == nil) && (r.step == nil || r.step.Name == other.step.Name)
 }
 
-// keepHandler moves the cursor to the row at which it was in the earlier state of the object, since steps come and go. If the step
-// does not exist, its handler is selected.
+// keepHandler keeps the cursor on its handler or step when the rows change. If the step no longer exists, it selects the handler
+// of the step.
 func (p *Page) keepHandler(before *inspect.Object) {
 	if before == nil || before == p.last {
 		return
@@ -75,8 +75,8 @@ func (p *Page) drawHandlers(b *render.Block) {
 	parts.DrawAttempts(p.screen, b, p.last, rows[p.handlers.Cursor].HandlerState)
 }
 
-// attemptsHeight returns the number of lines for the attempts below a table of n rows, of h lines in total. With enough space,
-// the attempts have a whole timeline; in small terminals, only its track.
+// attemptsHeight returns the number of lines for the attempts below a table of n rows, out of h lines in total. With enough
+// space, the attempts have a whole timeline; in small terminals, only its track.
 func attemptsHeight(h, n int) int {
 	switch {
 	case h >= 24:

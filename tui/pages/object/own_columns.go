@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// ownColumns are the columns of kubectl for the object itself, from the cluster.
+// ownColumns are the columns that kubectl would show for the object, read from the cluster.
 type ownColumns struct {
 	columns []runner.Column
 	err     error // error of the last read

@@ -52,7 +52,8 @@ func (p *Page) Tab() parts.ObjectTab { return p.tab }
 // SetSize sets the size of the page.
 func (p *Page) SetSize(w, h int) { p.w, p.h = w, h }
 
-// LooksAt returns the shown facet of the object or of a child in the cluster; empty if the tab shows none.
+// LooksAt returns the view of the object or of a child in the cluster that the tab shows, such as the YAML; empty if the tab shows no
+// such view.
 func (p *Page) LooksAt() (inspect.Ref, runner.Facet) {
 	yaml := p.shownYAML()
 	switch {
@@ -101,8 +102,8 @@ func (p *Page) Inquire() parts.Inquiry {
 	return p.children.readColumns(p.last)
 }
 
-// tabs returns the tabs of the object. Objects without a reconcile handler have no children, so that this tab is only there if it is
-// open.
+// tabs returns the tabs of the object. Objects without a reconcile handler have no children, so they have the tab of children only
+// while it is open.
 func (p *Page) tabs() []parts.ObjectTab {
 	all := make([]parts.ObjectTab, 0, parts.ObjectTabs)
 	for t := range parts.ObjectTabs {
@@ -202,12 +203,12 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		tabsWidth += len(t.String()) + 2
 	}
 	f := p.Filter()
-	typed := 0 // the least space for the filter
+	typed := 0 // minimum space for the filter
 	if f != nil && f.Visible() {
 		typed = 18
 	}
 	if l.Rest()-tabsWidth-render.Width(state)-typed < 12 {
-		state = "" // the name is more important
+		state = "" // the name takes precedence
 	}
 	name := render.CutMiddle(render.Clean(explain.QualifiedName(o.Ref)), l.Rest()-tabsWidth-render.Width(state)-typed-3)
 	if l.Put(explain.Title, name).Skip(2); state != "" {
@@ -233,7 +234,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	}
 }
 
-// summarizeNext draws which handler is retried next, and when.
+// summarizeNext draws the next retry: the handler and the time.
 func (p *Page) summarizeNext(l *render.Line) {
 	s := p.screen
 	h := explain.Active(p.last)

@@ -38,7 +38,8 @@ func passTime(s *parts.Screen, pass *inspect.Pass) string {
 	return explain.Since(s.Since(pass.Ended)) + " · " + explain.Took(pass.Took)
 }
 
-// drawWoken draws the last pass of an object and the reasons for it, and the worst child; nil if all are ready or unknown.
+// drawWoken draws the last pass of an object, its reasons, and the child worst, which is nil if all children are ready or
+// unknown.
 func drawWoken(s *parts.Screen, b *render.Block, o *inspect.Object, worst *inspect.Child) {
 	fact := func(name string, tone explain.Tone, text string) {
 		for _, line := range render.Wrap(text, b.W-12, 3) {

@@ -22,11 +22,11 @@ type yamlPane struct {
 	ref    inspect.Ref
 	search parts.Filter
 
-	seen    *runner.Looked // nil before the first answer
+	seen    *runner.Looked // last version; nil before the first
 	doc     *explain.Document
 	folded  map[string]bool // folded lines, by path
 	managed bool            // the managed fields are shown
-	wrap    bool            // long lines, instead of cutting them
+	wrap    bool            // wrap long lines instead of cutting them
 
 	rows    []int // the visible lines of the document
 	list    render.List
@@ -57,7 +57,7 @@ func (p *yamlPane) refresh() {
 	}
 }
 
-// replace takes over another version. The cursor stays on its field.
+// replace shows another version. The cursor stays on its field.
 func (p *yamlPane) replace(lines []string) {
 	path := ""
 	if line := p.line(); line < len(p.doc.Lines) {
@@ -296,7 +296,7 @@ func drawNothing(b *render.Block, why string) {
 	}
 }
 
-// scrollWrapped scrolls so that the line at the cursor is visible if those before it take several rows.
+// scrollWrapped scrolls so that the line at the cursor is visible although wrapped lines before it take several rows.
 func (p *yamlPane) scrollWrapped(w, h int) {
 	space := h
 	for row := p.list.Cursor; row >= p.list.Offset; row-- {

@@ -102,7 +102,7 @@ func (p *Page) current() *inspect.Peer {
 	return nil
 }
 
-// Summary draws whether this operator acts, and why not.
+// Summary draws whether this operator acts and, if it does not, the reason.
 func (p *Page) Summary(l *render.Line, _ bool) {
 	reason, paused := p.screen.State.Paused()
 	switch {
@@ -173,7 +173,7 @@ func headOf(peering *inspect.Peering) string {
 	return head
 }
 
-// self marks this operator, at the left, where no long identity hides it.
+// self marks the row of this operator. It is in the left column, so that no long identity hides it.
 const self = "me"
 
 func (p *Page) cell(peer *inspect.Peer, column int) render.Cell {

@@ -26,7 +26,7 @@ type Page struct {
 	filter parts.Filter
 	order  order
 
-	all   *inspect.Requests // nil until the operator has answered
+	all   *inspect.Requests // all counts; nil before the first answer of the operator
 	asked time.Time
 	err   error // error of the last inquiry
 
@@ -67,7 +67,7 @@ func (p *Page) Filter() *parts.Filter { return &p.filter }
 // PageRows returns the number of visible rows.
 func (p *Page) PageRows() int { return max(1, p.split.List.H-1) }
 
-// Inquire asks for the counts once a second.
+// Inquire requests the counts once a second.
 func (p *Page) Inquire() parts.Inquiry {
 	if now := p.screen.Now; now.Sub(p.asked) < askEvery && !now.Before(p.asked) {
 		return nil
@@ -135,7 +135,7 @@ func shortName(r *inspect.RequestStats) string {
 	return plural
 }
 
-// codeOf returns the status of requests as a number with its text.
+// codeOf returns the HTTP status of requests: the number and its text.
 func codeOf(r *inspect.RequestStats) string {
 	if r.Code == 0 {
 		return "no response"

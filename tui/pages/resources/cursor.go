@@ -13,8 +13,7 @@ func (p *Page) Selected() *inspect.Object {
 	return nil
 }
 
-// restoreCursor moves the cursor to the object that it was on. If the object was deleted, the cursor stays on the
-// row.
+// restoreCursor moves the cursor to the selected object. If the object was deleted, the cursor stays on the row.
 func (p *Page) restoreCursor() {
 	if p.selected.Name == "" && len(p.rows) > 0 {
 		p.list.Cursor = 0
@@ -42,8 +41,8 @@ func (p *Page) restoreCursor() {
 	}
 }
 
-// selectObject selects the object at the cursor. From the head of a group the cursor moves
-// on, preferably in the direction d.
+// selectObject selects the object at the cursor. If the cursor is on the head of a group, it first moves to an
+// object, preferably in the direction d.
 func (p *Page) selectObject(d int) {
 	for _, step := range []int{d, -d} {
 		for i := p.list.Cursor; i >= 0 && i < len(p.rows); i += step {

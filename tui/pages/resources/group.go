@@ -88,7 +88,7 @@ func rowsByOwner(rows []row, objects []*inspect.Object) []row {
 	return t.rows
 }
 
-// place adds an object with its children, unless it is there already.
+// place adds the rows of an object and its children, unless the object already has a row.
 func (t *tree) place(o *inspect.Object, depth int) {
 	if t.placed[o] {
 		return
@@ -100,8 +100,8 @@ func (t *tree) place(o *inspect.Object, depth int) {
 	}
 }
 
-// ownerOf returns the owner to show an object beneath, or nil: the controller, or else the first one; preferably one
-// that is present.
+// ownerOf returns the owner below which an object is shown, or nil: preferably an owner that is in the list, then the
+// controller, then the first owner.
 func ownerOf(o *inspect.Object, present map[string]bool) *inspect.Owner {
 	var best *inspect.Owner
 	rank := -1

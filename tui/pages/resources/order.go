@@ -24,7 +24,7 @@ const (
 // orders are the orders in the sequence in which the key switches between them.
 var orders = []Order{ByName, ByState, ByChildren, ByHandler, ByNext, ByAge}
 
-// names describe the first objects in an order, and in the reversed order.
+// orderNames are the names of the orders, and of the reversed orders.
 var orderNames = map[Order][2]string{
 	ByName:     {"by name", "by name, backwards"},
 	ByState:    {"by state, worst first", "by state, best first"},
@@ -34,7 +34,7 @@ var orderNames = map[Order][2]string{
 	ByAge:      {"by age, youngest first", "by age, oldest first"},
 }
 
-// column returns the column of the table that an order is about.
+// column returns the column of the table by which an order sorts.
 func (o Order) column() int {
 	switch o {
 	case ByState:
@@ -60,7 +60,8 @@ type keyed struct {
 	text   string
 }
 
-// sorted returns objects, which are by name, in an order. Those of one kind stay together if kinds are grouped.
+// sorted returns the given objects, which are sorted by name, in another order. If the objects are grouped by
+// kind, the objects of a kind stay together.
 func sorted(objects []*inspect.Object, order Order, reversed, byKind bool) []*inspect.Object {
 	if order == ByName && !reversed {
 		return objects

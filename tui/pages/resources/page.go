@@ -24,11 +24,11 @@ type Page struct {
 	matches  explain.Derived[bool] // the filter, by object
 	searched string                // filter of the cached search results
 	rows     []row
-	matched  int    // the number of objects among the rows
+	matched  int    // number of objects among the rows
 	depth    int    // depth of the deepest row in the tree of owners
 	filtered string // the filter that the rows match
 	list     render.List
-	selected inspect.Ref // object at the cursor, which moves with the object
+	selected inspect.Ref // selected object, which the cursor follows when the rows change
 	split    parts.Split // layout of the last drawing
 }
 
@@ -92,7 +92,8 @@ func (p *Page) Refresh() {
 	p.filtered = p.filter.Text()
 }
 
-// matching returns the objects that the user wants to see, by name.
+// matching returns the objects that match the filter and the choice of problems only, sorted by
+// name.
 func (p *Page) matching() []*inspect.Object {
 	all := p.screen.State.Objects
 	query := p.filter.Query("state", "kind", "namespace", "name", "children", "handler", "owner")
@@ -116,7 +117,8 @@ func (p *Page) matching() []*inspect.Object {
 	return found
 }
 
-// matches reports whether a column of an object, its full name or its resource match the filter.
+// matches reports whether an object matches the filter by one of its columns, its full name or its
+// resource.
 func matches(o *inspect.Object, query parts.Query) bool {
 	handler, owner := "", ""
 	if h := explain.Active(o); h != nil {

@@ -31,7 +31,7 @@ func viewStart(s *parts.Screen, w, h int) string {
 	return b.String()
 }
 
-// summarizeStart is the answer line while there are no objects.
+// summarizeStart draws the summary of the page while there are no objects.
 func summarizeStart(s *parts.Screen, l *render.Line) {
 	word := explain.OperatorWord(s.State.State)
 	switch {
@@ -151,8 +151,8 @@ func drawStep(b *render.Block, name string, word explain.Word, what string) {
 	}
 }
 
-// wrapLines wraps a text of several lines into at most n, and at least one. The last one
-// ends with an ellipsis if there is more.
+// wrapLines wraps a text of several lines into 1 to n lines. If the text is longer, the last line
+// ends with an ellipsis.
 func wrapLines(s string, w, n int) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(s, "\n") {

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
-// maxWebhooks is how many webhooks are listed above the reviews.
+// maxWebhooks is the maximum number of webhooks listed above the reviews.
 const maxWebhooks = 6
 
 // drawWebhooks draws the tunnel, and the webhooks in the cluster.

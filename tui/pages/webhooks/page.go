@@ -18,7 +18,7 @@ type Page struct {
 	w, h   int
 	filter parts.Filter
 
-	rows     []*inspect.Review // the newest first
+	rows     []*inspect.Review // reviews that match the filter, the newest first
 	list     render.List
 	selected string // the id of the selected review
 	split    parts.Split
@@ -63,7 +63,7 @@ func (p *Page) Refresh() {
 	p.list.Move(0, len(p.rows))
 }
 
-// searchable are the texts that the filter searches.
+// searchable returns the strings of a review that the filter searches.
 func searchable(r *inspect.Review) []string {
 	texts := []string{
 		strings.ToLower(r.Object.Name), r.Object.Namespace, strings.ToLower(r.Kind), strings.ToLower(r.Operation), r.Subresource,
@@ -83,7 +83,7 @@ func (p *Page) current() *inspect.Review {
 	return nil
 }
 
-// Move moves the cursor by d rows. At the newest review, the cursor follows new ones.
+// Move moves the cursor by d rows. While the newest review is selected, each new review becomes the selected one.
 func (p *Page) Move(d int) {
 	p.list.Move(d, len(p.rows))
 	p.choose()

@@ -88,7 +88,7 @@ func (p *Page) cell(r *inspect.Review, column int) render.Cell {
 	return render.Cell{Tone: explain.Dim, Text: explain.Ago(p.screen.Since(r.At))}
 }
 
-// drawReview draws a review in full: the message or the patch first.
+// drawReview draws a review in full, with the message or the patch first.
 func (p *Page) drawReview(b *render.Block, r *inspect.Review) {
 	if p.split.SideBySide {
 		b.End(b.Line().Skip(1).Put(explain.Title, p.screen.State.ReviewTitle(r)))
