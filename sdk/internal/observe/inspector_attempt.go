@@ -60,6 +60,9 @@ func (o *shown) index(id string) int {
 // from their first call, because they may run before the cause is detected.
 func (o *shown) called(h *handlers.Handler) *inspect.HandlerState {
 	i := o.place(h)
+	if i < 0 && h.Family == handlers.Sub {
+		i = o.insertSub(h.ID, inspect.PhaseNext) // its record comes after its first call
+	}
 	if i < 0 && h.Family.Group() == handlers.Spawning {
 		o.Handlers = append(o.Handlers, inspect.HandlerState{ID: h.ID, Kind: inspect.HandlerKind(h.Family)})
 		i = len(o.Handlers) - 1

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -32,6 +33,29 @@ func TestInspectedObject_SubHandlersFollowTheirParent(t *testing.T) {
 	}
 	if h := in.only(t).Handlers[1]; h.Kind != "sub" || h.Parent != "a" || h.State != inspect.PhaseNext {
 		t.Errorf("%+v", h)
+	}
+}
+
+func TestInspectedObject_FirstCallsOfSubHandlersAreKept(t *testing.T) {
+	a := &handlers.Handler{ID: "a", Family: handlers.Create}
+	b := &handlers.Handler{ID: "b", Family: handlers.Create}
+	in := newInspected(a, b)
+	subject := podSubject("x", "1")
+	in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, map[string]handlers.Outcome{"a": {Err: &handlers.ChildrenRetry{}}})
+	for _, id := range []string{"a/1", "a/2", "a/1/deep"} { // records come after the calls
+		sub := &handlers.Handler{ID: id, Family: handlers.Sub}
+		Emit(&in.sink, AttemptStarted{Subject: subject, Handler: sub})
+		Emit(&in.sink, AttemptEnded{Subject: subject, Handler: sub, Outcome: handlers.Outcome{Final: true}})
+	}
+	progress := state.Progress{}.WithHandlers([]string{"a/1", "a/2"}, time.Now())
+	Emit(&in.sink, Recorded{Subject: subject, Parent: "a", Progress: progress})
+	var got []string
+	for _, h := range in.only(t).Handlers {
+		got = append(got, fmt.Sprintf("%s of %q: %d", h.ID, h.Parent, len(h.Attempts)))
+	}
+	want := []string{`a of "": 1`, `a/1 of "a": 1`, `a/1/deep of "a/1": 1`, `a/2 of "a": 1`, `b of "": 0`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
