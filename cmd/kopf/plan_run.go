@@ -51,30 +51,7 @@ type planner struct {
 
 // plan makes the plan.
 func (p *planner) plan(ctx context.Context) (*shapes.Plan, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("find the current folder: %w", err)
-	}
-	folder, err := p.newFolder()
-	if err != nil {
-		return nil, err
-	}
-	if p.flags.box == boxAuto {
-		if err := box.Check(folder); err != nil {
-			return nil, withoutBox(err)
-		}
-	}
-	if p.builder, err = runner.NewBuilder(); err != nil {
-		return nil, err
-	}
-	if err := p.prepare(ctx, dir); err != nil {
-		return nil, err
-	}
-	options, err := p.options(ctx, folder)
-	if err != nil {
-		return nil, err
-	}
-	result, err := trial.Run(ctx, options)
+	options, result, err := p.try(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +67,34 @@ func (p *planner) plan(ctx context.Context) (*shapes.Plan, error) {
 		}
 	}
 	return plan, nil
+}
+
+// try runs this build on a copy. It returns the options for the next run, too.
+func (p *planner) try(ctx context.Context) (o trial.Options, _ *trial.Result, err error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return o, nil, fmt.Errorf("find the current folder: %w", err)
+	}
+	folder, err := p.newFolder()
+	if err != nil {
+		return o, nil, err
+	}
+	if p.flags.box == boxAuto {
+		if err := box.Check(folder); err != nil {
+			return o, nil, withoutBox(err)
+		}
+	}
+	if p.builder, err = runner.NewBuilder(); err != nil {
+		return o, nil, err
+	}
+	if err := p.prepare(ctx, dir); err != nil {
+		return o, nil, err
+	}
+	if o, err = p.options(ctx, folder); err != nil {
+		return o, nil, err
+	}
+	result, err := trial.Run(ctx, o)
+	return o, result, err
 }
 
 // newFolder makes a folder that is removed at the end.
