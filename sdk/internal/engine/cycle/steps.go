@@ -21,9 +21,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// A step has an effect outside of the cluster. So the operator checks before the effect whether it can record the step; only the
-// result can be checked no earlier than after the effect. The handler waits while the record is written, so no other goroutine
-// writes the object's records at the same time.
+// A step has an effect outside of the cluster. So the operator checks before the effect whether it can record the step. Only the
+// result must be checked after the effect. The handler waits while the record is written, so no other goroutine writes the object's
+// records at the same time.
 
 var (
 	errStepRuns  = errors.New("another step or the sub-handlers of the same handler are running: steps run one after the other, and do not nest")
@@ -109,8 +109,9 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 	return step.Result, nil
 }
 
-// reportUnknown reports the recorded steps that the attempt has passed without asking for them: a release has probably renamed or
-// removed them. An attempt that has neither succeeded nor made a new step may have failed before them.
+// reportUnknown reports the recorded steps that the attempt did not request, because a release has probably renamed or removed these
+// steps. It reports nothing if the attempt neither succeeded nor made a new step, because such an attempt may have failed before the
+// recorded steps.
 func (s *subhandlers) reportUnknown(out handlers.Outcome) {
 	c, id := s.cycle, s.parent.ID
 	succeeded := out.Final && out.Err == nil && s.parent.Errors != handlers.ErrorsIgnored
