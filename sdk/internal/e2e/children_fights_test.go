@@ -96,12 +96,12 @@ func TestChildren_UnstableTextIsReportedOnceAndSlowsDown(t *testing.T) {
 		}
 	})
 	k.parent.Set("spec.unstable", true)
-	const unstable = "The handler wants another text for Deployment main again and again, although nothing has changed: spec.template.metadata.annotations.at. "
+	const unstable = "The handler wants a different object for Deployment main again and again, although nothing has changed: spec.template.metadata.annotations.at. "
 	k.WaitLog(unstable)
 	if a := alarms(k.Operator, inspect.AlarmUnstable, 1); a.Field != "spec.template.metadata.annotations.at" || a.Child.Kind != "Deployment" {
 		t.Errorf("%+v", a)
 	}
-	k.WaitLogs("waits: Deployment main: the handler wants another text again and again", 3)
+	k.WaitLogs("waits: Deployment main: the handler wants a different object again and again", 3)
 	k.parent.Set("spec.value", "2") // a change of the parent is applied at once, to all children
 	k.Object("configmaps", "main").WaitValue("data.a", "2")
 	applied := 0

@@ -378,7 +378,7 @@ func (p *Pass) keep(ctx context.Context, d *desired) error {
 	another := c.Applied != d.hash
 	if another && c.unstable != nil && !p.Fresh() {
 		if wait := c.unstable.repeats.wait(p.family.reconciler.deps.Now()); wait > 0 {
-			return handlers.AsWaiting(fmt.Errorf("%s: the handler wants another text again and again (%s); the next attempt follows in %s",
+			return handlers.AsWaiting(fmt.Errorf("%s: the handler wants a different object again and again (%s); the next attempt follows in %s",
 				d, c.unstable.repeats.about, wait.Round(time.Second)), wait)
 		}
 	}

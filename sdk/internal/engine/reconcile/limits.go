@@ -186,7 +186,7 @@ func (p *Pass) noteText(d *desired) {
 	begins := u.repeats.note(f.reconciler.deps.Now(), field, unstableCount)
 	f.raise(c, &u.repeats, inspect.Alarm{Kind: inspect.AlarmUnstable, Field: field})
 	if begins {
-		p.subject.Logger.Warn(fmt.Sprintf("The handler wants another text for %s again and again, although nothing has changed: %s. "+
+		p.subject.Logger.Warn(fmt.Sprintf("The handler wants a different object for %s again and again, although nothing has changed: %s. "+
 			"Remove times and random values from it", d, field), observe.EventKey, observe.LogChildUnstable, "child", d.String(), "field", field)
 	}
 }

@@ -233,8 +233,8 @@ func (p *Pass) read(ctx context.Context, d *desired) (*object.Object, error) {
 	return o, nil
 }
 
-// named returns the drift of a tree in the newest version, with the managers of the fields. If there is none, it returns the given
-// drift.
+// named returns the drift of a tree in the newest version, with the managers of the fields. If the newest version has no drift,
+// named returns the given drift.
 func (p *Pass) named(d *desired, tree map[string]any, newest *object.Object, drift []children.Drift) []children.Drift {
 	entries, err := children.ParseEntries(d.to.lens.ManagedFields(newest, false))
 	if err != nil {
