@@ -146,7 +146,8 @@ func (o *Object) contents() (map[string]any, error) {
 	return o.tree, o.err
 }
 
-// barrier returns the first parent of a field that is not a map, and its path.
+// barrier returns the path and the value of the outermost parent of a field that is not a map; nil if all parents are maps
+// or absent.
 func (o *Object) barrier(where object.Path) (object.Path, any, error) {
 	if o == nil {
 		return nil, nil, nil

@@ -80,7 +80,8 @@ func (p *Patch) accepts(where object.Path, value any) error {
 	return fmt.Errorf("%s is %s, which has no fields to set; set %s as a whole, or use Transform", at, jsonType(found), at)
 }
 
-// barrier returns the first parent of a field that is not a map, after the earlier changes of the patch.
+// barrier returns the outermost parent of a field that is not a map, in the object with the earlier changes of the patch
+// applied. It returns the path and the value of the parent; nil if all parents are maps or absent.
 func (p *Patch) barrier(where object.Path) (object.Path, any, error) {
 	maps := 0 // number of outer parents that are maps in the patch; they replace the object's values
 	for ; maps < len(where)-1; maps++ {

@@ -28,7 +28,7 @@ type Meter interface {
 	// Restart counts the reopening of a watch stream.
 	Restart(resource, reason string)
 
-	// Login counts a call of all login handlers.
+	// Login counts a login, in which all login handlers are called.
 	Login(succeeded bool)
 
 	// Pass counts a call of a reconcile handler for an object of a resource, with the oldest reason for it.
