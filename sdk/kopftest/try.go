@@ -185,8 +185,8 @@ func isUnreadable(err error) bool {
 	return apierrors.IsBadRequest(err) && !strings.HasPrefix(err.Error(), "admission webhook ")
 }
 
-// unasked returns the reason why not every kind of admission handler has been called by a review yet, such as a webhook that
-// is not installed; empty if every kind was called.
+// unasked returns the reason why a kind of admission handlers, validating or mutating, has reviewed nothing yet, such as a
+// webhook that is not installed. It is empty if each kind has reviewed the object.
 func unasked(snapshot *inspect.Snapshot) string {
 	if snapshot.Admission == nil {
 		return "the operator has no admission handlers"
