@@ -66,7 +66,7 @@ func HasRecords(obj map[string]any, storage ProgressStorage) bool {
 }
 
 func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan {
-	var found []Orphan // first with the names of annotations as ids
+	var found []Orphan // orphans, whose ids are the names of the annotations at first
 	mark := markKey("", obj)
 	for key, stored := range object.Annotations(obj) {
 		name, ours := strings.CutPrefix(key, s.Prefix+"/")

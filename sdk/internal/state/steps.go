@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-// HandlerSteps is the record of the handlings of an object in which one handler has used idempotency keys, and of the steps in the
-// unfinished one. It stays on the object between the handlings, because it counts them.
+// HandlerSteps is the record of the idempotency keys and the steps of one handler. It counts the handlings of the object in which
+// the handler has used keys, so it stays on the object between the handlings. It also has the steps of the unfinished handling.
 type HandlerSteps struct {
 	Handler string          // id of the handler
 	Run     time.Time       // start of the handler's progress record in the unfinished handling; zero after its end
