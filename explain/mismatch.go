@@ -56,7 +56,7 @@ func required(m *inspect.Mismatch) string {
 	case m.Wants == "" && m.Absent:
 		return "there"
 	case m.Wants == "":
-		return "something else" // a function decides, and only it knows
+		return "something else" // only the function of the filter knows which values it accepts
 	}
 	return m.Wants
 }

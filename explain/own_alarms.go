@@ -25,7 +25,7 @@ func (s *State) retriedLong(now time.Time) Alarm {
 	}
 	return Alarm{
 		Tone: Warn,
-		Fact: fmt.Sprintf("! %s of %s is retried for %s", s.ShortName(h.ID), QualifiedName(h.Object.Ref), Ago(now.Sub(h.Started))),
+		Fact: fmt.Sprintf("! %s of %s has been retried for %s", s.ShortName(h.ID), QualifiedName(h.Object.Ref), Ago(now.Sub(h.Started))),
 		Rest: Count(h.Attempt, "attempt") + " · state:retrying in the filter finds it",
 	}
 }

@@ -119,8 +119,8 @@ func TestAlarms_OfTheOperator(t *testing.T) {
 }
 
 func TestAlarms_HandlerIsRetriedForHours(t *testing.T) {
-	u := start(t, "normal", 120, 30).wait(59 * time.Minute).seesNot("is retried for")
-	u.wait(2 * time.Hour).sees("! resize of default/web-cache is retried for 2h · 2 attempts")
+	u := start(t, "normal", 120, 30).wait(59 * time.Minute).seesNot("been retried for")
+	u.wait(2 * time.Hour).sees("! resize of default/web-cache has been retried for 2h · 2 attempts")
 }
 
 func TestAlarms_HandlerNeverRanAlthoughThereAreObjects(t *testing.T) {
