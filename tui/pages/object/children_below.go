@@ -33,7 +33,7 @@ type answer struct {
 type belowRow struct {
 	owner inspect.Ref
 	depth int         // 1 directly below the child
-	row   *runner.Row // nil for a note
+	row   *runner.Row // row of kubectl's table; nil for a note
 	tone  explain.Tone
 	note  string
 }

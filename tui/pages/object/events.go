@@ -22,7 +22,7 @@ type eventPane struct {
 	events  []runner.Event // matching events
 	matched string         // filter that the shown events match
 	list    render.List
-	top     int // the row of the screen with the titles of the table, as drawn last
+	top     int // line of the screen with the titles of the table in the last drawing
 }
 
 func newEventPane(s *parts.Screen, ref inspect.Ref) *eventPane {
