@@ -28,7 +28,7 @@ type Spec struct {
 	Args []string
 	Dir  string
 
-	// Socket is the path of the Unix socket of the server. In the box, the server has the address [Server].
+	// Socket is the path of the Unix socket of the server. In the box, the program reaches the server at the address [Server].
 	Socket string
 
 	// Inspector is the path of a Unix socket to create, whose connections lead to the address [Inspector] in the box. If it is empty,

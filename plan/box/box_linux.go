@@ -38,7 +38,7 @@ type wall string
 const (
 	wallNetwork    wall = "network"
 	wallFiles      wall = "files"      // files are read-only
-	wallFolders    wall = "folders"    // folders with sockets are empty
+	wallFolders    wall = "folders"    // folders with sockets of the machine are empty
 	wallHidden     wall = "hidden"     // the files in Spec.Hidden are empty
 	wallDevices    wall = "devices"    // only the devices that programs need exist
 	wallSockets    wall = "sockets"    // only sockets of the box's network can be created

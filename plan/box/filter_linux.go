@@ -30,7 +30,7 @@ const foreign = 0x40000000
 func limitSockets() error {
 	arch, ok := architectures[runtime.GOARCH]
 	if !ok {
-		return fmt.Errorf("limit the sockets: not known on %s", runtime.GOARCH)
+		return fmt.Errorf("limit the sockets: not supported on %s", runtime.GOARCH)
 	}
 	filter := socketFilter(arch)
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}

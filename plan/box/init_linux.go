@@ -66,11 +66,11 @@ func prepare(args []string) (p plan, server, inspector net.Listener, err error) 
 	if err := json.Unmarshal([]byte(strings.Join(args, " ")), &p); err != nil {
 		return p, nil, nil, fmt.Errorf("read the description of the box: %w", err)
 	}
-	// The process that started kopf can have left connections and folders open.
+	// This process may have inherited open connections and folders from the process that started kopf.
 	if err := unix.CloseRange(pipe, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return p, nil, nil, fmt.Errorf("close the files of others: %w", err)
+		return p, nil, nil, fmt.Errorf("close inherited files: %w", err)
 	}
-	if p.Inspector != "" { // before the folder is read-only
+	if p.Inspector != "" { // the socket must be created before the folder becomes read-only
 		if inspector, err = net.Listen("unix", p.Inspector); err != nil {
 			return p, nil, nil, fmt.Errorf("listen for questions to the program: %w", err)
 		}
@@ -203,7 +203,7 @@ func empty(path string) error {
 		return err
 	}
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		path = resolved // such as /var/run
+		path = resolved // for a symlink such as /var/run
 	}
 	info, err := os.Stat(path)
 	if err != nil {

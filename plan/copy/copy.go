@@ -83,7 +83,7 @@ type Listing struct {
 	Scope Scope
 	// At is the time of the answer.
 	At time.Time
-	// Objects are the objects as the cluster lists them.
+	// Objects are the listed objects, in the order of the cluster.
 	Objects []Object
 	// Refused is the cluster's answer if the user may not list the resource, or the cluster does not have it. Then there are no
 	// objects. With a copy from a file, it is also the answer for a listing that the file does not have.

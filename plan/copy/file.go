@@ -130,7 +130,7 @@ func endError(rest int64) error {
 	if rest <= 1 {
 		return nil
 	}
-	return errors.New("it has more listings than it says")
+	return errors.New("the file has more listings than its header states")
 }
 
 func readListing(lines *json.Decoder) (*Listing, error) {

@@ -29,7 +29,7 @@ type control struct {
 
 func newControl(config *rest.Config) (*control, error) {
 	config = rest.CopyConfig(config)
-	config.Timeout = 0 // streams have none
+	config.Timeout = 0 // a timeout would also end watches
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the copy: %w", printable.Error(err))
@@ -54,7 +54,7 @@ func (c *control) get(ctx context.Context, path, query, accept string) (int, []b
 	if err != nil {
 		return 0, nil, err
 	}
-	defer func() { _ = resp.Body.Close() }() // it is read
+	defer func() { _ = resp.Body.Close() }() // the body is only read
 	body, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, body, err
 }

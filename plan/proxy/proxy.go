@@ -45,8 +45,8 @@ type Options struct {
 	// Change changes an object before it is loaded, or leaves it out by returning nil. May be nil. Calls are concurrent.
 	Change func(resource schema.GroupResource, object map[string]any) map[string]any
 
-	// Failed is called when objects cannot be copied or loaded, or a request cannot be recorded. The plan would be wrong. May be nil.
-	// Calls are concurrent.
+	// Failed is called when objects cannot be copied or loaded, or a request cannot be recorded, because the plan would then be
+	// wrong. May be nil. Calls are concurrent.
 	Failed func(error)
 
 	// Recorded is called after each writing request. May be nil. Calls are concurrent.
@@ -110,7 +110,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{options: o, loader: newLoader(o, control), forward: passOn(control), locks: locks{named: map[string]*namedLock{}}, last: time.Now()}
 	p.life, p.end = context.WithCancel(context.Background())
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)} // of connections that the operator closes
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)} // the dropped log has only errors of connections that the operator closes
 	return p, nil
 }
 
@@ -120,7 +120,7 @@ func passOn(c *control) http.Handler {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(c.base)
 			r.Out.Header.Del("Authorization")
-			r.Out.Header.Del("Accept-Encoding") // the transport decodes its own
+			r.Out.Header.Del("Accept-Encoding") // the transport decodes only compressed answers that it requested itself
 			for name := range r.Out.Header {
 				if strings.HasPrefix(name, "Impersonate-") {
 					r.Out.Header.Del(name)
@@ -128,7 +128,7 @@ func passOn(c *control) http.Handler {
 			}
 		},
 		Transport:     c.client.Transport,
-		FlushInterval: -1, // watches deliver each event at once
+		FlushInterval: -1, // flush each write, so that watches deliver each event at once
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, "the copy does not answer: "+err.Error(), http.StatusBadGateway)

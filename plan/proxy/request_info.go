@@ -43,10 +43,10 @@ func infoOf(r *http.Request) (info, bool) {
 	default:
 		return i, false
 	}
-	if parts[0] == "watch" && len(parts) > 1 { // deprecated, but served
+	if parts[0] == "watch" && len(parts) > 1 { // the deprecated form of watch paths, which is still served
 		parts = parts[1:]
 	}
-	// The subresources of a namespace are at the same place as the resources in it.
+	// In paths, the subresources of a namespace have the same position as the resources in the namespace.
 	if parts[0] == "namespaces" && len(parts) > 2 && !slices.Contains([]string{"status", "finalize"}, parts[2]) {
 		i.namespace, parts = parts[1], parts[2:]
 	}

@@ -41,7 +41,7 @@ func Create(all []inspect.Description) Change {
 			return object
 		}
 		if metadata["deletionTimestamp"] != nil {
-			return nil // a new object is not in deletion
+			return nil // a new object is not being deleted
 		}
 		delete(object, "status")
 		for _, d := range all {

@@ -80,7 +80,7 @@ func (r *Redactor) redact(secret map[string]any, special instead) (map[string]an
 		return nil, err
 	}
 	texts := slices.Collect(maps.Keys(found))
-	// A value may be part of another one.
+	// Long values come first, because a value may be a part of another value.
 	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
 	for name, text := range others {
 		for _, value := range texts {
@@ -155,7 +155,7 @@ func (r *Redactor) data(secret map[string]any, kind string, special instead, fou
 	all := map[string][]byte{}
 	encoded, _ := secret["data"].(map[string]any)
 	for name, value := range encoded {
-		// A value that is not base64 can be in a patch, or in an annotation that a person has written.
+		// A patch, or an annotation that a user has written, can have a value that is not Base64.
 		text, _ := value.(string)
 		decoded, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {

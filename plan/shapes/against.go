@@ -14,7 +14,8 @@ type Against struct {
 	Build  string `json:"build"`            // git ref of the other build, or the file of its program
 	Commit string `json:"commit,omitempty"` // commit of the git ref; empty for a file
 
-	// Ended is the reason why a run of the other build ended before nothing was left to do. The comparison is incomplete then.
+	// Ended is the reason why a run of the other build ended early, so that the comparison is incomplete; empty if both
+	// runs had finished all work.
 	Ended string `json:"ended,omitempty"`
 
 	AsBefore    int          `json:"asBefore"`    // number of objects without a difference

@@ -94,7 +94,7 @@ func subjects(t Trial, trees map[string]map[string]any) map[subject]Shape {
 // comparer collects the result of a comparison.
 type comparer struct {
 	noise map[string]bool // fields that are not compared
-	noisy map[string]bool // resources whose unattributed objects have random names
+	noisy map[string]bool // resources whose unattributed objects seem to have random names
 	found map[string]*Difference
 	same  int
 }

@@ -50,7 +50,7 @@ func Group(t Trial) ([]Shape, []Request) {
 type grouper struct {
 	own     ownFields
 	started time.Time         // start of the operator
-	shapes  map[string]*Shape // shapes by their JSON without an id
+	shapes  map[string]*Shape // shapes by the JSON of the shape without its id
 
 	trees map[string]map[string]any // objects by uid before the first request; nil if the requests have them
 	exact bool                      // keep the differences between replaced values of Secrets
@@ -142,7 +142,7 @@ func (g *grouper) shape(o *inspect.Object, requests []proxy.Request) Shape {
 		}
 		if w, ok := e.write(n, g.own); ok {
 			if ids := called(s.Handlers); isSelf && slices.Contains(w.By, theOperator) && len(ids) > 0 {
-				w.By = ids // the operator sends the changes of all handlers together
+				w.By = ids // the operator sends the changes of all handlers in one request
 			}
 			s.Writes = append(s.Writes, w)
 		}

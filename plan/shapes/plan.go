@@ -14,10 +14,11 @@ type Plan struct {
 	Box      string   `json:"box"` // protection of the machine from the operator: "namespaces" or "none"
 	Copy     Copy     `json:"copy"`
 
-	// Ended is the reason why the run ended before nothing was left to do. Such a plan is incomplete.
+	// Ended is the reason why the run ended early, so that the plan is incomplete; empty if the operator had finished all
+	// work.
 	Ended string `json:"ended,omitempty"`
 
-	Shapes     []Shape   `json:"shapes"` // failures first
+	Shapes     []Shape   `json:"shapes"` // sorted by verdict, failures first
 	Requests   []Request `json:"requests"`
 	Against    *Against  `json:"against,omitempty"` // nil without a comparison
 	NotTried   []string  `json:"notTried"`
@@ -53,7 +54,7 @@ type Verdict string
 
 // The verdicts, in the order of a plan.
 const (
-	VerdictFails     Verdict = "fails"     // a handler would fail permanently, or a request would be refused
+	VerdictFails     Verdict = "fails"     // a handler would fail permanently, or the API server would reject a request
 	VerdictStops     Verdict = "stops"     // a handler would call a step, and its further actions are unknown
 	VerdictWaits     Verdict = "waits"     // a handler would be retried again and again
 	VerdictChanges   Verdict = "changes"   // objects would change
@@ -100,10 +101,10 @@ type Pass struct {
 
 // Write is the effect of all requests for one object.
 type Write struct {
-	Verbs    []string `json:"verbs"` // such as "create", without repetitions
+	Verbs    []string `json:"verbs"` // verbs such as "create", each once
 	Resource string   `json:"resource"`
 	Name     string   `json:"name"`         // namespace and name, with placeholders
-	By       []string `json:"by,omitempty"` // ids of handlers; empty for requests without a known handler
+	By       []string `json:"by,omitempty"` // ids of the handlers that sent the requests, or "the operator itself"; empty for requests of an unknown client
 	Changes  []Change `json:"changes,omitempty"`
 	Refused  []string `json:"refused,omitempty"` // answers of the API server to rejected requests
 }

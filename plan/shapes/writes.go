@@ -204,7 +204,7 @@ func (f ownFields) stripMetadata(meta map[string]any) map[string]any {
 	for _, name := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink", "name", "namespace", "generateName"} {
 		delete(meta, name)
 	}
-	for _, kind := range []string{"annotations", "labels"} { // children have both
+	for _, kind := range []string{"annotations", "labels"} { // the operator adds both to children
 		if all, ok := meta[kind].(map[string]any); ok {
 			all = maps.Clone(all)
 			maps.DeleteFunc(all, func(name string, _ any) bool {

@@ -32,7 +32,7 @@ type Options struct {
 	Binary, Dir string
 	Args        []string
 
-	// Boxed runs the operator in a box. Env are its environment variables; Visible and Hidden are as in [box.Spec].
+	// Boxed runs the operator in a box. Env are the operator's environment variables; Visible and Hidden are as in [box.Spec].
 	Boxed           bool
 	Env             []string
 	Visible, Hidden []string
