@@ -113,7 +113,7 @@ func TestChildren_UnstableTextIsReportedOnceAndSlowsDown(t *testing.T) {
 	if applied > 15 {
 		t.Errorf("%d applies", applied)
 	}
-	if n := k.CountLog("The handler wants another text for"); n != 1 {
+	if n := k.CountLog("The handler wants a different object for"); n != 1 {
 		t.Errorf("reported %d times", n)
 	}
 	k.parent.Remove("spec.unstable")
