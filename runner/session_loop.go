@@ -123,10 +123,7 @@ func (l *loop) step() bool {
 	case <-l.ctx.Done():
 		return false
 	case c := <-l.watcher.changed:
-		if l.opts.NoReload {
-			return true
-		}
-		l.triggerBuild(trigger{at: c.at, files: l.relative(c.files)})
+		l.handleSavedSources(c)
 	case err := <-l.watcher.failed:
 		l.store.say(inspect.LevelWarn, fmt.Sprintf("cannot watch some source files: %v; rebuild by hand after changing them", err))
 	case err := <-l.manifests.failed:

@@ -43,6 +43,20 @@ type buildResult struct {
 	err     error
 }
 
+// handleSavedSources publishes changes of source files, and builds them.
+func (l *loop) handleSavedSources(c change) {
+	files := l.relative(c.files)
+	l.store.update(func(s *State) {
+		s.Build.SavedAt = c.at
+		if l.opts.NoReload {
+			s.Build.Saved = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Build.Saved, files))))
+		}
+	})
+	if !l.opts.NoReload {
+		l.triggerBuild(trigger{at: c.at, files: files})
+	}
+}
+
 // triggerBuild cancels the build in progress, if any, and starts a new one.
 func (l *loop) triggerBuild(why trigger) {
 	ctx, cancel := context.WithCancel(l.ctx)
@@ -155,6 +169,9 @@ func (l *loop) handleBuildResult(r buildResult) {
 	l.store.update(func(s *State) {
 		s.Packages, s.Dir = l.program.Packages, l.program.Dir
 		s.Build.Phase, s.Build.Took, s.Build.Errors = BuildBuilt, r.took, nil
+		if !s.Build.SavedAt.After(r.task.started) {
+			s.Build.Saved = nil
+		}
 		if !same && l.operator != nil {
 			s.Process.Phase = ProcessStopping // so that readers of the state do not attribute its objects to the new code
 		}

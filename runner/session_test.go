@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -321,5 +323,39 @@ func TestSession_RefusedRetryLeavesFormerFailures(t *testing.T) {
 	err := l.Settled(t.Context(), timeLimit)
 	if failed, ok := errors.AsType[*settlement.SettleError](err); !ok || failed.Timeout != 0 || len(failed.Failed) != 1 {
 		t.Errorf("the operator does not retry, but: %v", err)
+	}
+}
+
+func TestSession_NoReloadPublishesSavedFilesUntilTheyAreBuilt(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
+	for _, name := range []string{"go.mod", "a/a.go"} { // files that are newer than the build count as saved
+		if err := os.Chtimes(filepath.Join(dir, name), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := begin(t, Options{Dir: dir, NoReload: true})
+	if s := l.until("running", runs("one")); len(s.Build.Saved) > 0 || !s.Build.SavedAt.IsZero() {
+		t.Errorf("%v were saved at %s", s.Build.Saved, s.Build.SavedAt)
+	}
+	rebuild := func() {
+		t.Helper()
+		if err := l.Do(t.Context(), Intent{Kind: IntentRebuild}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, dir, "a/a.go", handlers("a", `does not compile`))
+	saved := l.until("saved", func(s *State) bool { return len(s.Build.Saved) > 0 })
+	if saved.Build.Saved[0] != "a/a.go" || saved.Build.SavedAt.IsZero() || !runs("one")(saved) {
+		t.Errorf("%v were saved at %s", saved.Build.Saved, saved.Build.SavedAt)
+	}
+	rebuild()
+	if s := l.until("failed", func(s *State) bool { return s.Build.Phase == BuildFailed }); len(s.Build.Saved) != 1 {
+		t.Errorf("after a failed build, the saved files are %v", s.Build.Saved)
+	}
+	write(t, dir, "a/a.go", handlers("a", `r.Publish("two", "settled")`))
+	l.until("saved again", func(s *State) bool { return s.Build.SavedAt.After(saved.Build.SavedAt) })
+	rebuild()
+	if s := l.until("running the saved code", runs("two")); len(s.Build.Saved) > 0 {
+		t.Errorf("after the build, the saved files are %v", s.Build.Saved)
 	}
 }

@@ -71,6 +71,11 @@ type Build struct {
 	Files   []string      // changed files that triggered the build; empty for the first build
 	Errors  []BuildError  // errors of the last build, if it failed
 
+	// SavedAt is the time of the last change of a source file; zero before the first change. With [Options].NoReload, Saved are the
+	// files that were changed after the start of the last successful build.
+	SavedAt time.Time
+	Saved   []string
+
 	// Warnings are warnings about the sources of the last build: see [Session.WarnAboutBuild].
 	Warnings []string
 
