@@ -300,3 +300,11 @@ func counted(requests []Request) string {
 	}
 	return fmt.Sprintf("%s; %s of the operator itself", strings.Join(counts, ", "), thousands(own))
 }
+
+// Texts returns the header, the sentence, the text of each shape, and the footer of a plan, as in [Plan.WriteText].
+func (p *Plan) Texts() (header, sentence string, all []string, footer string) {
+	for _, s := range p.Shapes {
+		all = append(all, s.text())
+	}
+	return p.header(), p.sentence(), all, p.footer()
+}
