@@ -28,7 +28,7 @@ var keys = struct{ apply, rebuild, pause, restart, logStrip, palette, keySheet, 
 // actions returns the actions of the keys: on the shown page, and everywhere.
 func (a *app) actions() []parts.Action {
 	actions := append(parts.ReleaseBrake(a.screen), a.page().Actions()...)
-	for _, key := range parts.PageKeys {
+	for _, key := range a.pageKeys() {
 		actions = append(actions, parts.Action{
 			Binding: parts.Key(string(key), ""), Name: "view: " + key.Title(), Column: parts.Go,
 			Do: func() tea.Msg { return openPageMsg{key} },
@@ -48,6 +48,14 @@ func (a *app) actions() []parts.Action {
 	)
 }
 
+// pageKeys returns the keys of all pages.
+func (a *app) pageKeys() []parts.PageKey {
+	if a.screen.Planning == nil {
+		return parts.PageKeys
+	}
+	return append(slices.Clone(parts.PageKeys), parts.PlanPage)
+}
+
 // offered returns the actions of the open dialog: the actions of the keys and, in the palette, the global actions of
 // other pages.
 func (a *app) offered() []parts.Action {
@@ -55,8 +63,8 @@ func (a *app) offered() []parts.Action {
 	if _, ok := a.dialog.(*parts.Palette); !ok {
 		return actions
 	}
-	for _, page := range []parts.PageKey{parts.LogPage, parts.ClusterPage, parts.PeersPage} {
-		if a.object == nil && a.current == page {
+	for _, page := range []parts.PageKey{parts.LogPage, parts.ClusterPage, parts.PeersPage, parts.PlanPage} {
+		if a.pages[page] == nil || a.object == nil && a.current == page {
 			continue
 		}
 		for _, action := range a.fresh(a.pages[page]).Actions() {
@@ -97,6 +105,10 @@ func (a *app) do(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case openPageMsg:
 		a.openPage(msg.key)
+	case parts.StartPlan:
+		return a.startPlan()
+	case parts.CancelPlan:
+		a.endPlan()
 	case parts.OpenObject:
 		a.object = object.New(a.screen, msg.Ref, msg.Tab)
 	case parts.Back:

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -20,6 +21,7 @@ import (
 	"github.com/kopf-dev/kopf/tui/pages/logs"
 	"github.com/kopf-dev/kopf/tui/pages/object"
 	"github.com/kopf-dev/kopf/tui/pages/peers"
+	"github.com/kopf-dev/kopf/tui/pages/plan"
 	"github.com/kopf-dev/kopf/tui/pages/requests"
 	"github.com/kopf-dev/kopf/tui/pages/resources"
 	"github.com/kopf-dev/kopf/tui/pages/webhooks"
@@ -50,6 +52,9 @@ type app struct {
 	looking   looking // view that the session was asked to follow
 	exec      func(*exec.Cmd, tea.ExecCallback) tea.Cmd
 	inquiring bool // an inquiry to the operator is running
+
+	cancelPlan context.CancelFunc // nil if no plan is being made
+	plans      sync.WaitGroup
 
 	logStrip bool
 	restored layout       // layout of the last session
@@ -115,6 +120,10 @@ func newApp(ctx context.Context, source Source, opts Options) *app {
 		parts.ClusterPage:   cluster.New(s),
 		parts.RequestsPage:  requests.New(s),
 	}
+	if opts.Plan != nil {
+		s.Planning = new(parts.Planning)
+		a.pages[parts.PlanPage] = plan.New(s)
+	}
 	a.restoreLayout()
 	return a
 }
@@ -175,6 +184,8 @@ func (a *app) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		a.chooseTemplate(msg)
 	case draftMsg, editedMsg, savedMsg:
 		return a, a.continueEdit(msg)
+	case plannedMsg:
+		a.showPlan(msg)
 	case answerMsg:
 		a.inquiring = false
 		msg.take()

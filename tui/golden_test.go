@@ -54,6 +54,9 @@ var views = []shot{
 	{"build-failed", "buildfail", "build"},
 	{"cluster", "normal", "cluster"},
 	{"api", "normal", "api"},
+	{"plan", "saved", "plan"},
+	{"resources-marked", "saved", "marked"},
+	{"object-why-marked", "saved", "marked, why"},
 	{"palette", "normal", "palette"},
 	{"keys", "normal", "keys"},
 	{"quit", "normal", "quit"},
@@ -64,7 +67,11 @@ var goldenSizes = [][2]int{{80, 24}, {120, 40}, {40, 10}}
 // take starts the workbench at a size, and presses the keys.
 func (s shot) take(t *testing.T, w, h int, profile colorprofile.Profile) *user {
 	t.Helper()
-	u := startWith(t, scenarios[s.scenario](noon), w, h, Options{Title: "./handlers", ClusterStays: true})
+	opts := Options{Title: "./handlers", ClusterStays: true}
+	if s.scenario == "saved" {
+		opts.Plan = demoPlan
+	}
+	u := startWith(t, scenarios[s.scenario](noon), w, h, opts)
 	u.source.objects.events, u.source.objects.owned = demoEvents(noon), []string{"configmaps web-cache-conf"}
 	u.setProfile(profile)
 	return u.press(screens[s.screen]...)

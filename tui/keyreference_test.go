@@ -15,7 +15,7 @@ func TestGolden_KeyReference(t *testing.T) {
 	var out strings.Builder
 	out.WriteString("# Keys of the workbench\n\nGenerated from the key maps by `make golden`. In the [workbench](workbench.md), `?` shows the keys of the view, with the reason for\n" +
 		"each that is not possible now, and `:` finds an action by its name. `esc` leaves whatever is open.\n")
-	u := start(t, "brake", 120, 40)
+	u := startWith(t, scenarios["brake"](noon), 120, 40, Options{Plan: demoPlan})
 	var everywhere []parts.Action
 	own := u.app.page().Actions()
 	for _, a := range u.app.actions() {
@@ -28,6 +28,7 @@ func TestGolden_KeyReference(t *testing.T) {
 		u := start(t, "normal", 120, 40).press(string(page))
 		table(&out, page.Title(), u.app.page().Actions())
 	}
+	table(&out, "Plan", startPlanning(t, 120, 40, demoPlan).press("i").app.page().Actions())
 	var object []parts.Action
 	for _, screen := range []string{"object", "why", "children", "object's log"} {
 		for _, a := range start(t, "children", 120, 40).press(screens[screen]...).app.page().Actions() {

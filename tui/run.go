@@ -48,6 +48,10 @@ type Options struct {
 	// run it again. They follow the list of objects. May be nil.
 	Uninstall func() []string
 
+	// Plan makes a plan of the saved code for a copy of the cluster, and reports its steps. It returns soon after the context has ended.
+	// The error is of one or two lines. Without it, there is no page for plans. May be nil.
+	Plan func(ctx context.Context, report func(step string)) (*parts.Plan, error)
+
 	// Layout is the file that keeps the user's choices about the screen between sessions. If it is empty, nothing is
 	// kept.
 	Layout string
@@ -96,6 +100,7 @@ func Run(ctx context.Context, source Source, opts Options) error {
 	_, err := program.Run()
 	cancel()
 	background.Wait()
+	a.plans.Wait()
 	if err != nil {
 		return fmt.Errorf("run in the terminal: %w", err)
 	}

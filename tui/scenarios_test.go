@@ -35,6 +35,7 @@ var scenarios = map[string]func(now time.Time) *runner.State{
 	"waiting":     waitingForPod,
 	"shared":      sharedFunction,
 	"steps":       withSteps,
+	"saved":       savedCode,
 }
 
 func buildFailed(now time.Time) *runner.State {

@@ -61,5 +61,5 @@ func Find(actions []Action, name string) *Action {
 // switchesPage reports whether the action opens a numbered page.
 func (a *Action) switchesPage() bool {
 	k := a.Key()
-	return len(k) == 1 && strings.Contains("0123456789", k)
+	return len(k) == 1 && strings.Contains("0123456789"+string(PlanPage), k)
 }

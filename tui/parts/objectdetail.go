@@ -26,6 +26,7 @@ func DrawObjectBeside(s *Screen, b *render.Block, o *inspect.Object) {
 	}
 	b.Blank()
 	DrawVerdict(s, b, o, 5)
+	DrawPlanMark(s, b, o.Ref, 6)
 	if o.Cause != nil && len(o.Cause.Diff) > 0 {
 		b.Blank()
 		drawDiff(b, o.Cause.Diff, 4)
@@ -38,6 +39,7 @@ func DrawObjectBeside(s *Screen, b *render.Block, o *inspect.Object) {
 // handlers. All other handlers share one line.
 func DrawObjectBeneath(s *Screen, b *render.Block, o *inspect.Object) {
 	DrawVerdict(s, b, o, 2)
+	DrawPlanMark(s, b, o.Ref, 0)
 	var out []string
 	handlers := explain.CalledFirst(o)
 	for _, h := range handlers {

@@ -17,6 +17,8 @@ type Screen struct {
 	Height int
 	Editor bool // an environment variable names the user's editor
 	Clicks Clicks
+
+	Planning *Planning // nil if the workbench makes no plans
 }
 
 // The sizes at which the layout changes.

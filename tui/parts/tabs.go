@@ -22,16 +22,18 @@ const (
 	BuildPage     PageKey = "8"
 	ClusterPage   PageKey = "9"
 	RequestsPage  PageKey = "0"
+	PlanPage      PageKey = "i" // only if the workbench makes plans
 )
 
-// PageKeys are the keys of all pages.
+// PageKeys are the keys of the pages that every workbench has.
 var PageKeys = []PageKey{
 	ResourcesPage, HandlersPage, DaemonsPage, IndicesPage, WebhooksPage, PeersPage, LogPage, BuildPage, ClusterPage, RequestsPage,
 }
 
 // tabs returns the pages with a tab below the header. The pages of daemons, indices, webhooks and peers have a tab
 // only if the operator has any of them. The pages of the build and the cluster are reached by the header instead.
-func tabs(s *explain.State, current PageKey) []PageKey {
+func tabs(screen *Screen, current PageKey) []PageKey {
+	s := screen.State
 	all := []PageKey{ResourcesPage, HandlersPage}
 	if s.HasDaemons() || current == DaemonsPage {
 		all = append(all, DaemonsPage)
@@ -45,7 +47,10 @@ func tabs(s *explain.State, current PageKey) []PageKey {
 	if len(s.Peerings()) > 0 || current == PeersPage {
 		all = append(all, PeersPage)
 	}
-	return append(all, LogPage, RequestsPage)
+	if all = append(all, LogPage, RequestsPage); screen.Planning != nil {
+		all = append(all, PlanPage)
+	}
+	return all
 }
 
 var pageTitles = map[PageKey]string{
@@ -59,6 +64,7 @@ var pageTitles = map[PageKey]string{
 	BuildPage:     "Build",
 	ClusterPage:   "Cluster",
 	RequestsPage:  "API",
+	PlanPage:      "Plan",
 }
 
 // Title returns the title of the page.
@@ -68,7 +74,7 @@ func (k PageKey) Title() string { return pageTitles[k] }
 func DrawTabs(s *Screen, b *render.Block, current PageKey) {
 	y := b.Len()
 	l := b.Line().Skip(1)
-	shown := tabs(s.State, current)
+	shown := tabs(s, current)
 	distance, titled := spread(shown, b.W)
 	for _, k := range shown {
 		tone := explain.Dim

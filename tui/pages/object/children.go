@@ -279,6 +279,7 @@ func (p *childrenPane) drawSelected(b *render.Block) {
 		return
 	}
 	b.Rule(explain.KindName(&r.child.KindRef), r.child.Resource)
+	parts.DrawPlanMark(p.screen, b, r.child.Ref, 0)
 	if text := p.columns.of(r.child); text != "" && b.H > 3 {
 		b.End(b.Line().Skip(1).Put(explain.Dim, cutColumns(text, b.W-2)))
 	} else if err := p.columns.unread[r.child.Resource]; err != nil && b.H > 3 {

@@ -3,6 +3,7 @@ package object
 import (
 	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/parts"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
@@ -61,10 +62,14 @@ func childName(c *inspect.Child, o *inspect.Object) string {
 }
 
 func (p *childrenPane) foldableName(c *inspect.Child, o *inspect.Object) string {
-	if c.State == "" {
-		return childName(c, o)
+	name := childName(c, o)
+	if _, marked := p.screen.Planning.MarkOf(p.screen.State, c.Ref); marked {
+		name = parts.PlanGlyph + " " + name
 	}
-	return p.foldMark(c.Ref) + childName(c, o)
+	if c.State == "" {
+		return name
+	}
+	return p.foldMark(c.Ref) + name
 }
 
 func (p *childrenPane) cell(c *inspect.Child, o *inspect.Object, column int) render.Cell {
@@ -73,7 +78,8 @@ func (p *childrenPane) cell(c *inspect.Child, o *inspect.Object, column int) ren
 		w := explain.ChildWord(c)
 		return render.Cell{Tone: w.Tone, Text: w.String()}
 	case childNameColumn:
-		return render.Cell{Text: p.foldableName(c, o)}
+		m, _ := p.screen.Planning.MarkOf(p.screen.State, c.Ref)
+		return render.Cell{Tone: m.Tone, Text: p.foldableName(c, o)}
 	case childSinceColumn:
 		if c.Since.IsZero() {
 			return render.Cell{}

@@ -36,7 +36,7 @@ func (p *Page) table() *render.Table {
 		stateColumn:     {Title: "STATE", Width: 10, State: true},
 		kindColumn:      {Title: "KIND", Width: min(kind, 10), Fit: kind, Drop: 6},
 		namespaceColumn: {Title: "NAMESPACE", Width: 9, Fit: min(longest.Namespace, 13), Grow: 1, Max: longest.Namespace, Drop: 3},
-		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name + 2*max(p.depth, owned), Cut: render.CutMiddle},
+		nameColumn:      {Title: "NAME", Width: 12, Fit: longest.Name + 2*max(p.depth, owned) + p.marked(), Cut: render.CutMiddle},
 		childrenColumn:  {Title: "CHILDREN", Width: children, Drop: 4, Right: true},
 		handlerColumn:   {Title: "HANDLER", Width: 8, Grow: 1, Max: max(8, longest.Handler), Drop: 2},
 		tryColumn:       {Title: "TRY", Width: 4, Drop: 5, Right: true},
@@ -60,6 +60,14 @@ func (p *Page) table() *render.Table {
 	}
 }
 
+// marked returns the width of the marks of plans.
+func (p *Page) marked() int {
+	if p.screen.Planning.HasMarks(p.screen.State) {
+		return 2
+	}
+	return 0
+}
+
 func cell(s *parts.Screen, row row, column int) render.Cell {
 	o := row.object
 	switch column {
@@ -71,13 +79,16 @@ func cell(s *parts.Screen, row row, column int) render.Cell {
 	case namespaceColumn:
 		return render.Cell{Tone: explain.Dim, Text: o.Namespace}
 	case nameColumn:
+		before := ""
 		if row.depth > 0 {
-			return render.Cell{Text: strings.Repeat("  ", row.depth-1) + "└ " + o.Name}
+			before = strings.Repeat("  ", row.depth-1) + "└ "
+		} else if s.State.OwnerOf(o) != nil {
+			before = "└ "
 		}
-		if s.State.OwnerOf(o) != nil {
-			return render.Cell{Text: "└ " + o.Name}
+		if m, found := s.Planning.MarkOf(s.State, o.Ref); found {
+			return render.Cell{Tone: m.Tone, Text: before + parts.PlanGlyph + " " + o.Name}
 		}
-		return render.Cell{Text: o.Name}
+		return render.Cell{Text: before + o.Name}
 	case childrenColumn:
 		tone, text := explain.ChildCounts(o)
 		return render.Cell{Tone: tone, Text: text}

@@ -1,0 +1,95 @@
+package parts
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/kopf-dev/kopf/explain"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/tui/render"
+)
+
+// Plan has the changes that the saved code would make to the objects of the cluster, as text.
+type Plan struct {
+	// Header describes the copy of the cluster, and Sentence sums the plan up.
+	Header, Sentence string
+
+	Shapes []PlanShape
+
+	// Footer are the lines after the shapes: the requests, everything that was not tried, and everything that is not known.
+	Footer []string
+
+	// Marks has notes about the objects that would change or be deleted, and objects whose handlers would fail, stop or wait. The
+	// keys have no uids.
+	Marks map[inspect.Ref]PlanMark
+}
+
+// PlanShape has the objects for which the operator would do the same.
+type PlanShape struct {
+	Title   string // the number of objects, the verdict, the handlers and some names
+	Tone    explain.Tone
+	Lines   []string // failures, requests with the changed fields, and the operator's own changes
+	Objects []string // such as "default/example", or "example" without a namespace
+}
+
+// PlanMark is a note about one object.
+type PlanMark struct {
+	Tone  explain.Tone
+	Text  string   // such as "would change"
+	Lines []string // details; empty for objects that are not handled
+}
+
+// Planning has the last plan, and the plan that is being made. Only the app modifies it, except for Step.
+type Planning struct {
+	Plan  *Plan     // nil before the first plan
+	Began time.Time // start of Plan
+	Err   error     // error of the last attempt; nil if it succeeded or was cancelled
+
+	Running time.Time // start of the plan that is being made; zero without one
+	Step    atomic.Pointer[string]
+}
+
+// StartPlan asks the app for a plan of the saved code.
+type StartPlan struct{}
+
+// CancelPlan asks the app to end the plan that is being made.
+type CancelPlan struct{}
+
+// IsStale reports whether code was saved after the plan began.
+func (p *Planning) IsStale(s *explain.State) bool {
+	return p.Plan != nil && s.Build.SavedAt.After(p.Began)
+}
+
+// HasMarks reports whether objects are marked: the plan is of saved code that does not run yet.
+func (p *Planning) HasMarks(s *explain.State) bool {
+	return p != nil && p.Plan != nil && len(s.Build.Saved) > 0 && !p.IsStale(s)
+}
+
+// MarkOf returns the mark of an object.
+func (p *Planning) MarkOf(s *explain.State, ref inspect.Ref) (m PlanMark, found bool) {
+	if !p.HasMarks(s) {
+		return m, false
+	}
+	ref.UID = ""
+	m, found = p.Plan.Marks[ref]
+	return m, found
+}
+
+// PlanGlyph marks objects that the saved code would change.
+const PlanGlyph = "Δ"
+
+// DrawPlanMark draws the mark of an object, with at most n lines of details.
+func DrawPlanMark(s *Screen, b *render.Block, ref inspect.Ref, n int) {
+	m, found := s.Planning.MarkOf(s.State, ref)
+	if !found {
+		return
+	}
+	b.End(b.Line().Skip(1).Put(m.Tone, PlanGlyph+" the saved code "+m.Text).Put(explain.Dim, "  "+string(PlanPage)+" plan"))
+	shown := m.Lines[:min(n, len(m.Lines))]
+	for _, line := range shown {
+		b.End(b.Line().Skip(3).Put(explain.Dim, line))
+	}
+	if left := len(m.Lines) - len(shown); left > 0 && n > 0 {
+		b.End(b.Line().Skip(3).Put(explain.Dim, "… "+explain.Count(left, "line")+" more"))
+	}
+}
