@@ -200,6 +200,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	} else if screen {
 		err = libraries.hideWhile(func() error {
 			return tui.Run(ctx, session, tui.Options{
+				Plan:         newDevPlan(session, f, patterns),
 				Title:        strings.Join(patterns, " "),
 				ClusterStays: f.isShared(),
 				Layout:       layoutFile(),

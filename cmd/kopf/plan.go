@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/plan/box"
 	"github.com/kopf-dev/kopf/plan/shapes"
@@ -172,9 +173,20 @@ func (f *planFlags) check() error {
 }
 
 func runPlan(cmd *cobra.Command, f *planFlags, patterns []string) (err error) {
-	p := &planner{flags: f, patterns: patterns, line: newProgressLine(cmd.ErrOrStderr()), say: func(format string, args ...any) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s\n", printable.Line(fmt.Sprintf(format, args...)))
-	}}
+	line := newProgressLine(cmd.ErrOrStderr())
+	defer line.end()
+	p := &planner{
+		flags: f, patterns: patterns,
+		say: func(format string, args ...any) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s\n", printable.Line(fmt.Sprintf(format, args...)))
+		},
+		progress: func(progress devcluster.Progress) {
+			if progress.Phase != devcluster.PhaseStart || line.live {
+				line.report(progress)
+			}
+		},
+		step: func(string) { line.end() },
+	}
 	defer func() { err = errors.Join(err, p.close(context.WithoutCancel(cmd.Context()))) }()
 	plan, err := p.plan(cmd.Context())
 	if err != nil {

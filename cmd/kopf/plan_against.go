@@ -32,6 +32,7 @@ func (p *planner) compare(ctx context.Context, o trial.Options, now *trial.Resul
 		if o.Folder, err = p.newFolder(); err != nil {
 			return nil, err
 		}
+		p.step("running " + p.against.name + " on a copy")
 		if before[i], err = trial.Run(ctx, o); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.against.name, err)
 		}

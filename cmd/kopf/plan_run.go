@@ -33,7 +33,8 @@ import (
 type planner struct {
 	flags    *planFlags
 	patterns []string
-	line     *progressLine
+	progress func(devcluster.Progress) // gets the progress of the control plane
+	step     func(string)              // gets the name of each step that follows the start of the control plane
 	say      func(format string, args ...any)
 
 	folders []*workdir.Dir
@@ -45,8 +46,6 @@ type planner struct {
 	copied  *copy.Copy
 
 	leftOut atomic.Int64 // number of objects that the question leaves out
-
-	mu sync.Mutex // guards line
 }
 
 // plan makes the plan.
@@ -93,6 +92,7 @@ func (p *planner) try(ctx context.Context) (o trial.Options, _ *trial.Result, er
 	if o, err = p.options(ctx, folder); err != nil {
 		return o, nil, err
 	}
+	p.step("running the operator on the copy")
 	result, err := trial.Run(ctx, o)
 	return o, result, err
 }
@@ -184,17 +184,8 @@ func (p *planner) compile(ctx context.Context, dir string, patterns []string) (s
 func (p *planner) open(ctx context.Context) (err error) {
 	p.cluster, err = devcluster.Open(ctx, devcluster.Options{
 		Provider: devcluster.Embedded, Ephemeral: true, Copy: true, Name: fmt.Sprintf("plan-%d", os.Getpid()),
-		Progress: func(progress devcluster.Progress) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if progress.Phase != devcluster.PhaseStart || p.line.live {
-				p.line.report(progress)
-			}
-		},
+		Progress: p.progress,
 	})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.line.end()
 	return err
 }
 

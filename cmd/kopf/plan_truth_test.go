@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/plan/shapes"
 	"github.com/kopf-dev/kopf/plan/trial"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -64,7 +64,7 @@ func (s *planSource) planHere(before map[string]map[string]any, namespace string
 			kubeconfig: s.cluster.KubeconfigPath, namespaces: []string{namespace}, as: "now", attempts: 5, maxWrites: 50000, limit: 10000,
 			timeout: 10 * time.Minute, box: boxAuto,
 		},
-		patterns: []string{folder}, line: newProgressLine(io.Discard), say: s.t.Logf,
+		patterns: []string{folder}, progress: func(devcluster.Progress) {}, step: func(string) {}, say: s.t.Logf,
 	}
 	defer func() {
 		if err := p.close(s.t.Context()); err != nil {

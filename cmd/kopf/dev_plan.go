@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/explain"
+	"github.com/kopf-dev/kopf/plan/box"
+	"github.com/kopf-dev/kopf/plan/shapes"
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/printable"
+	"github.com/kopf-dev/kopf/tui/parts"
+)
+
+// newDevPlan returns the function that makes plans for kopf dev: of its packages, for a copy of its cluster, with the defaults of kopf plan.
+func newDevPlan(session *runner.Session, f *operatorFlags, patterns []string) func(context.Context, func(string)) (*parts.Plan, error) {
+	return func(ctx context.Context, report func(string)) (_ *parts.Plan, err error) {
+		cluster := session.State().Cluster
+		var flags planFlags
+		flags.add(&cobra.Command{}) // sets the defaults
+		flags.kubeconfig, flags.context, flags.namespaces = cluster.Kubeconfig, cluster.Context, f.namespaces
+		report("building the operator and copying the cluster")
+		p := &planner{
+			flags: &flags, patterns: patterns, step: report,
+			say:      func(format string, args ...any) { session.Say(false, fmt.Sprintf(format, args...)) },
+			progress: func(progress devcluster.Progress) { report(progressText(progress)) },
+		}
+		defer func() {
+			err = shortError(errors.Join(err, p.close(context.WithoutCancel(ctx))))
+		}()
+		plan, err := p.plan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return planPage(plan), nil
+	}
+}
+
+// shortError returns an error of at most two lines.
+func shortError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if unavailable, ok := errors.AsType[*box.UnavailableError](err); ok {
+		return fmt.Errorf("%w\nthe operator is not started outside of a box; kopf plan has the flag --box", printable.Error(unavailable))
+	}
+	if _, ok := errors.AsType[*runner.BuildFailure](err); ok {
+		return errors.New("the saved code cannot be built; 8 shows the errors")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	return errors.New(strings.Join(lines[:min(2, len(lines))], "\n"))
+}
+
+// planPage returns a plan for the workbench.
+func planPage(p *shapes.Plan) *parts.Plan {
+	header, sentence, texts, footer := p.Texts()
+	page := &parts.Plan{Header: header, Sentence: sentence, Marks: make(map[inspect.Ref]parts.PlanMark)}
+	for i, s := range p.Shapes {
+		title, text, _ := strings.Cut(strings.TrimRight(texts[i], "\n"), "\n")
+		shape := parts.PlanShape{Title: strings.TrimSpace(title), Tone: verdictTones[s.Verdict], Objects: s.Objects}
+		if text != "" {
+			shape.Lines = strings.Split(unindent(text), "\n")
+		}
+		page.Shapes = append(page.Shapes, shape)
+		addMarks(page.Marks, s, shape)
+	}
+	for line := range strings.Lines(footer) {
+		page.Footer = append(page.Footer, strings.TrimSpace(line))
+	}
+	return page
+}
+
+var verdictTones = map[shapes.Verdict]explain.Tone{
+	shapes.VerdictFails: explain.Err, shapes.VerdictStops: explain.Warn, shapes.VerdictWaits: explain.Warn, shapes.VerdictChanges: explain.Busy,
+	shapes.VerdictRecords: explain.Dim, shapes.VerdictPaused: explain.Dim, shapes.VerdictUnchanged: explain.Dim,
+}
+
+// verdictTexts are the marks of objects; objects with other verdicts have none.
+var verdictTexts = map[shapes.Verdict]string{
+	shapes.VerdictFails: "would fail", shapes.VerdictStops: "would stop at a step", shapes.VerdictWaits: "would wait", shapes.VerdictChanges: "would change it",
+}
+
+// unindent removes the blanks at the beginning of the first line from all lines.
+func unindent(text string) string {
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	return strings.ReplaceAll(strings.TrimPrefix(text, indent), "\n"+indent, "\n")
+}
+
+// addMarks marks the objects of a shape, and other objects that the requests for them would change or delete.
+func addMarks(marks map[inspect.Ref]parts.PlanMark, s shapes.Shape, shape parts.PlanShape) {
+	objects := s.Objects
+	if s.Resource == "" {
+		objects = []string{""} // requests that belong to no handled object
+	}
+	for _, object := range objects {
+		if text := verdictTexts[s.Verdict]; text != "" && s.Resource != "" {
+			own := refOf(s.Resource, object)
+			marks[own] = parts.PlanMark{Tone: shape.Tone, Text: text, Lines: shape.Lines}
+		}
+		for _, w := range s.Writes {
+			ref, known := writtenRef(w, object)
+			if _, marked := marks[ref]; !known || marked {
+				continue
+			}
+			switch {
+			case slices.Contains(w.Verbs, "delete"):
+				marks[ref] = parts.PlanMark{Tone: explain.Err, Text: "would delete it"}
+			case !slices.Contains(w.Verbs, "create") && len(w.Changes) > 0:
+				marks[ref] = parts.PlanMark{Tone: explain.Busy, Text: "would change it"}
+			}
+		}
+	}
+}
+
+// refOf returns the reference of an object, without its uid.
+func refOf(resource, object string) inspect.Ref {
+	namespace, name, found := strings.Cut(object, "/")
+	if !found {
+		namespace, name = "", object
+	}
+	return inspect.Ref{Resource: resource, Namespace: namespace, Name: name}
+}
+
+// writtenRef returns the object of a write, for one of the objects of the shape. It is not known if its name depends on something
+// other than the name and the namespace of the object.
+func writtenRef(w shapes.Write, object string) (ref inspect.Ref, known bool) {
+	own := refOf("", object)
+	written := strings.NewReplacer("{namespace}", own.Namespace, "{name}", own.Name).Replace(w.Name)
+	return refOf(w.Resource, written), !strings.ContainsAny(written, "{}")
+}
