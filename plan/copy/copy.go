@@ -93,7 +93,7 @@ type Listing struct {
 // Copy is the objects of a cluster. It is safe for concurrent use. It reads a listing from the cluster at the first
 // request for it, and keeps the listing. The values of Secrets are replaced before the listing is kept.
 type Copy struct {
-	reader   *source.Reader // nil if the copy is from a file
+	reader   *source.Reader // source of listings; nil if the copy is from a file
 	redactor *redaction.Redactor
 	options  Options
 	version  string
@@ -204,7 +204,7 @@ func (c *Copy) read(ctx context.Context, scope Scope, l *listing) (*Listing, err
 	return out, nil
 }
 
-// Definitions is the resource of definitions of resources.
+// Definitions is the resource of custom resource definitions.
 var Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // fetch reads a listing from the cluster.

@@ -27,7 +27,7 @@ var policies = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "limitranges"},
 }
 
-// definitions are the resources of the cluster that Kubernetes does not define.
+// definitions are the custom resources of the cluster, and the API groups of extension API servers.
 type definitions struct {
 	loader *loader
 	turn   chan struct{} // lock: has an element while no request loads the definitions

@@ -1,4 +1,5 @@
-// Package question changes the objects of a copy before an operator sees them, to ask for something other than its start.
+// Package question changes the objects of a copy before an operator sees them, so that a plan predicts a creation or a deletion of the
+// objects instead of a start of the operator.
 package question
 
 import (

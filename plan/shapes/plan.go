@@ -20,7 +20,7 @@ type Plan struct {
 
 	Shapes     []Shape   `json:"shapes"` // sorted by verdict, failures first
 	Requests   []Request `json:"requests"`
-	Against    *Against  `json:"against,omitempty"` // nil without a comparison
+	Against    *Against  `json:"against,omitempty"` // comparison with another build; nil without one
 	NotTried   []string  `json:"notTried"`
 	CannotTell []string  `json:"cannotTell"`
 }
