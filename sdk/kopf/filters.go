@@ -94,7 +94,8 @@ func Where[V any](f func(context.Context, V) bool) Criterion {
 	}
 }
 
-// WhereWith is [Where] for a function that also gets the object or the request, with the types and rules of [When].
+// WhereWith is [Where] with a function that also gets the object or the request. A is any type that [When] accepts, and
+// the rules of [When] apply to the function.
 //
 //	kopf.Labels{"owner": kopf.WhereWith(func(_ context.Context, owner string, c *kopf.Change[Claim]) bool {
 //		return owner == c.Object.Spec.Owner && c.Reason == kopf.ReasonUpdate

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Undo is the request of [OnUndo].
+// Undo is the request of [OnUndo]: the object that is being deleted, and the step to undo.
 type Undo[T, R any] struct {
 	Request
 	Attempt
