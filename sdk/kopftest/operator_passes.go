@@ -30,9 +30,9 @@ func (op *Operator) WaitPass(o *Object, outcome inspect.PassOutcome) inspect.Pas
 const idleAttempts = 10
 
 // CheckIdle checks that the passes of an object change nothing any longer. It requests passes, as kopf retry does, until two
-// consecutive passes have changed neither a child nor the object. If ten attempts fail, the test fails with the reasons. So
-// CheckIdle finds a handler that writes another text in each pass, such as the time, and takes no longer than the passes. The
-// object must have an [kopf.OnReconcile] handler, and its passes must be complete or waiting.
+// consecutive passes have changed neither a child nor the object. If ten attempts fail, the test fails with the reasons. So CheckIdle
+// finds a handler that applies a different object in each pass, for example because the object has the current time. CheckIdle takes
+// no longer than the passes. The object must have an [kopf.OnReconcile] handler, and its passes must be complete or waiting.
 func (op *Operator) CheckIdle(o *Object) {
 	op.cluster.t.Helper()
 	var busy string
