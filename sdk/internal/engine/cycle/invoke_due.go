@@ -48,7 +48,7 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 	}
 	for _, one := range chosen {
 		h := handlerOf(hs, one.ID)
-		if !c.mayBegin(h) { // a handler before it has taken the last slot of their limit
+		if !c.mayBegin(h) { // an earlier handler of this cycle has taken the last slot of the shared limit
 			continue
 		}
 		left := c.calls.left
