@@ -164,7 +164,8 @@ func (r *Rehearsal) label(d *desired) string {
 	return d.to.resource.Kind + " " + d.name.namespace + "/" + d.name.name
 }
 
-// Applied returns the labels and the trees of the applied children, in the order of their first apply.
+// Applied returns the names and the trees of the applied children, in the order of their first apply. The names have the form
+// "Deployment shop", or "Secret other/shop" outside of the parent's namespace.
 func (r *Rehearsal) Applied() (names []string, trees []map[string]any) {
 	for _, d := range r.applied {
 		names, trees = append(names, r.label(d)), append(trees, d.tree)
@@ -172,8 +173,8 @@ func (r *Rehearsal) Applied() (names []string, trees []map[string]any) {
 	return names, trees
 }
 
-// Pruned returns the labels of the children that the operator would prune after the handler has returned nil, in the order of the
-// deletions.
+// Pruned returns the names, as in Applied, of the children that the operator would prune after the handler has returned nil, in the
+// order of the deletions.
 func (r *Rehearsal) Pruned() []string {
 	if r.pass.applied == nil || r.pass.refused {
 		return nil
