@@ -48,8 +48,8 @@ func (s stepper) key(part string) StepKey {
 // StepKey is an idempotency key: 40 lower-case letters and digits.
 type StepKey string
 
-// KeyFor returns the idempotency key of a part of this handling. The key is the same in each attempt, in each process, and by each
-// operator that takes over the object; the next change of the object has another one. Pass it to another system, which then
+// KeyFor returns the idempotency key of a part of this handling. The key is the same in each attempt, in each process, and in each
+// operator that takes over the object; the next change of the object has another key. Pass the key to another system, which then
 // recognizes a repeated call. The part names the call; add the values that the call depends on, such as "resize-5Gi", since the
 // object can change between two attempts.
 //
@@ -57,9 +57,9 @@ type StepKey string
 // have used keys. The count is an annotation of the object, written by the patches that record the outcomes anyway. Creations and
 // deletions need no count. A handler of [OnResume] with keys costs a patch of each object at each start.
 //
-// Other systems forget keys, some after an hour: after a longer downtime, look before you create. An object that is restored from a
-// backup has a new UID, and so new keys. It is safe for concurrent use while the handler runs. See [Resources outside of the
-// cluster].
+// Other systems forget keys, some after an hour. So after a longer downtime, check whether the resource exists before you create
+// it. An object that is restored from a backup has a new UID, and so new keys. KeyFor is safe for concurrent use while the handler
+// runs. See [Resources outside of the cluster].
 //
 // [Resources outside of the cluster]: https://github.com/kopf-dev/kopf/blob/main/docs/outside-resources.md
 func KeyFor(c Stepper, part string) StepKey { return c.stepper().key(part) }
