@@ -174,7 +174,7 @@ func (c *Cluster) context() (context.Context, context.CancelFunc) {
 // contextOf returns a context for a wait with a time limit. The cause of the context explains the limit.
 func contextOf(parent context.Context, t testing.TB, timeout time.Duration) (context.Context, context.CancelFunc) {
 	end := deadline(t, timeout)
-	return context.WithDeadlineCause(parent, end, fmt.Errorf("it has not come within %s", roughly(time.Until(end))))
+	return context.WithDeadlineCause(parent, end, fmt.Errorf("this did not happen within %s", roughly(time.Until(end))))
 }
 
 // reportReserve is the time before the timeout of the test binary that is reserved for reports and the cleanup. Handlers

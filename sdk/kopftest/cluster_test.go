@@ -445,5 +445,5 @@ func TestCluster_WaitUntil(t *testing.T) {
 		impatient.timeout = time.Millisecond
 		impatient.WaitUntil("the impossible happens", func() bool { return false })
 	})
-	wantAll(t, failure, "waited until the impossible happens: it has not come within")
+	wantAll(t, failure, "waited until the impossible happens: this did not happen within")
 }

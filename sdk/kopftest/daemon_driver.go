@@ -70,7 +70,7 @@ func (c *call) do(f func() error) {
 		case value != nil:
 			c.failure = fmt.Sprintf("the daemon has panicked: %v\n%s", value, indented(ownFrames(string(debug.Stack()))))
 		case !returned:
-			c.failure = "the daemon has ended its goroutine, as FailNow and Fatal do: that is for the test's own one"
+			c.failure = "the daemon has ended its goroutine, as FailNow and Fatal do; call them only from the goroutine of the test"
 		}
 	}()
 	c.err = f()

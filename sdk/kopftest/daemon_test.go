@@ -231,7 +231,7 @@ func TestDaemon_UnexpectedBehaviourFailsTest(t *testing.T) {
 		forGood: {
 			func(ctx context.Context, _ *kopf.DaemonRun[sized]) error { <-ctx.Done(); return nil },
 			func(run *DaemonRun[sized]) { run.NextSleep() },
-			[]string{"waited until the daemon sleeps: it has not come within", "chan receive", "daemon_test.go:"},
+			[]string{"waited until the daemon sleeps: this did not happen within", "chan receive", "daemon_test.go:"},
 		},
 		"it panics": {
 			func(context.Context, *kopf.DaemonRun[sized]) error { panic("oops") },
