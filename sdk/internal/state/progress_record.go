@@ -163,7 +163,7 @@ func (p *parser) time(name string) time.Time {
 		return time.Time{}
 	}
 	if len(s) > maxTime {
-		p.refuseValue(name, fmt.Sprintf("a text of %d bytes", len(s))) // the error must not contain the long text
+		p.refuseValue(name, fmt.Sprintf("a string of %d bytes", len(s))) // the error must not contain the long string
 		return time.Time{}
 	}
 	t, err := object.ParseTime(s)

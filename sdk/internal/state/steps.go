@@ -24,8 +24,8 @@ type HandlerSteps struct {
 	Steps   map[string]Step // results of the steps by their names; nil if there are none
 	Kept    map[string]Step // results of the steps of the creation that a deletion handler undoes; nil if there are none
 
-	// The attempt in this cycle; not stored.
-	Asked    []string // names of the steps that the attempt has asked for
+	// The following fields describe the attempt in this cycle, and are not stored.
+	Asked    []string // names of the steps that the attempt has requested
 	Made     bool     // a step of the attempt has succeeded
 	Outdated bool     // a step has the result for another state of the object
 }
@@ -40,9 +40,9 @@ type Step struct {
 
 // The limits of steps.
 const (
-	MaxStepResult = 4 * 1024  // bytes of a result
-	MaxSteps      = 32        // steps of a handling
-	MaxStepsSize  = 32 * 1024 // bytes of all records of an object
+	MaxStepResult = 4 * 1024  // maximum number of bytes of a result
+	MaxSteps      = 32        // maximum number of steps of a handling
+	MaxStepsSize  = 32 * 1024 // maximum number of bytes of all records of an object
 )
 
 // EssenceHash returns a hash of an essence that is the same in each process.
