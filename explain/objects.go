@@ -120,5 +120,5 @@ func (d *Derived[T]) Update(s *State, derive func(*inspect.Object) T) {
 	d.Values, d.spare, d.objects = values, d.Values, s.Objects
 }
 
-// Reset forgets all values, because they would be different now.
+// Reset forgets all values. Call it when the function that derives the values changes.
 func (d *Derived[T]) Reset() { d.Values, d.objects = d.Values[:0], nil }

@@ -72,7 +72,7 @@ func shortChange(d inspect.DiffItem) string {
 	return strings.TrimSpace(d.Path + " " + shortValue(d.Old) + " → " + shortValue(d.New))
 }
 
-// longestValue is the number of characters of a value in a sentence.
+// longestValue is the maximum number of characters of a value in a sentence.
 const longestValue = 40
 
 func shortValue(v any) string {
