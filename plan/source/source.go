@@ -134,7 +134,7 @@ func Path(resource schema.GroupVersionResource, namespace, name string) string {
 	return p
 }
 
-// get decodes the answer to a request.
+// get sends a GET request, and decodes the answer.
 func (r *Reader) get(ctx context.Context, path string, query url.Values, into any) error {
 	u := r.base.JoinPath(path)
 	u.RawQuery = query.Encode()
