@@ -72,7 +72,7 @@ func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan
 		name, ours := strings.CutPrefix(key, s.Prefix+"/")
 		text, _ := stored.(string)
 		if !ours || strings.HasPrefix(name, asideName) || !strings.HasPrefix(text, recordStart) || !strings.HasSuffix(name, mark) {
-			continue // not a record, or copied from the owner: the key has no mark
+			continue // not a record, or a copy from the owner, whose key has no mark
 		}
 		if r, err := decodeRecord(text); err == nil && r != nil {
 			found = append(found, Orphan{ID: name, Record: *r})
