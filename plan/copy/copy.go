@@ -175,10 +175,12 @@ func (c *Copy) within(scope Scope) *Listing {
 }
 
 // notCopied is the refusal of a listing that a file does not have. It is not "not found", because the cluster may have the resource.
-func notCopied(scope Scope) *metav1.Status {
+func notCopied(scope Scope) *metav1.Status { return refusal(scope, "not in the copy") }
+
+func refusal(scope Scope, reason string) *metav1.Status {
 	return &metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-		Message: fmt.Sprintf("%s is forbidden: not in the copy", scope),
+		Message: fmt.Sprintf("%s is forbidden: %s", scope, reason),
 		Details: &metav1.StatusDetails{Group: scope.Resource.Group, Kind: scope.Resource.Resource, Name: scope.Name},
 	}
 }
@@ -224,8 +226,12 @@ func (c *Copy) fetch(ctx context.Context, scope Scope) (*Listing, error) {
 		list, err = c.reader.List(ctx, scope.Resource, scope.Namespace, most)
 	}
 	out := &Listing{Scope: scope, At: time.Now()}
-	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok && isRefusal(refusal) {
-		out.Refused = &refusal.ErrStatus
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && isRefusal(status) {
+		out.Refused = &status.ErrStatus
+		return out, nil
+	}
+	if _, ok := errors.AsType[*source.RefusedError](err); ok { // an object with the name of a subresource, such as log
+		out.Refused = refusal(scope, "a plan does not get objects with the name of a subresource that acts")
 		return out, nil
 	}
 	if err != nil {

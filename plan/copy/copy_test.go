@@ -112,6 +112,15 @@ func TestListing_KeepsRefusalsButNotFailures(t *testing.T) {
 	}
 }
 
+// TestListing_ObjectWithTheNameOfASubresourceIsRefused gets an object that the reader of the cluster never gets.
+func TestListing_ObjectWithTheNameOfASubresourceIsRefused(t *testing.T) {
+	c, listings := newCopy(t, Options{Limit: 10})
+	l := list(t, c, Scope{Resource: pods, Namespace: "a", Name: "log"})
+	if l.Refused == nil || l.Refused.Code != http.StatusForbidden || !strings.Contains(l.Refused.Message, "the name of a subresource") || listings.Load() != 0 {
+		t.Errorf("the refusal is %+v after %d requests", l.Refused, listings.Load())
+	}
+}
+
 func TestListing_LimitIsForAllListings(t *testing.T) {
 	c, _ := newCopy(t, Options{Limit: 3})
 	list(t, c, Scope{Resource: pods})
