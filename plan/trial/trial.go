@@ -252,8 +252,8 @@ func (t *trial) await(ctx context.Context, w *watcher, operator *box.Process) (s
 				return reason, w.settle()
 			}
 			requests, last := t.server.Busy()
-			if w.settled(requests, last) {
-				return "", w.settle()
+			if done, unfinished := w.settled(requests, last); done {
+				return unfinished, w.settle()
 			}
 		}
 	}

@@ -20,8 +20,8 @@ const (
 	// last write.
 	calm = 500 * time.Millisecond
 
-	// quiet is the time without requests after which the operator counts as done even if objects are not settled, such as objects that
-	// wait for other controllers.
+	// quiet is the time without requests after which the trial ends even if objects are not settled. The plan is incomplete then,
+	// unless only finalizers of others keep these objects.
 	quiet = 5 * time.Second
 
 	// soon is the maximum remaining delay of a retry that the trial waits for. The operator makes delays long in a plan, but copied
@@ -114,18 +114,37 @@ func (w *watcher) seen() ([]*inspect.Object, *inspect.Snapshot) {
 	}), w.snapshot
 }
 
-// settled reports whether all work is done. The arguments are the number of requests in progress, and the time of the last answer.
-func (w *watcher) settled(requests int, last time.Time) bool {
+// settled reports whether the trial is over. It gets the number of requests that are being answered, and the time of the last
+// answer. If something is left to do, but does not happen, unfinished describes it.
+func (w *watcher) settled(requests int, last time.Time) (done bool, unfinished string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failure != nil {
-		return true
+		return true, ""
 	}
 	if requests > 0 || time.Since(last) < calm || w.snapshot == nil || !isListed(w.snapshot) {
-		return false
+		return false, ""
 	}
 	busy, running := unsettled(w.snapshot)
-	return busy == 0 || !running && time.Since(last) > quiet
+	switch {
+	case busy == 0:
+		return true, ""
+	case running || time.Since(last) <= quiet:
+		return false, ""
+	case busy > blocked(w.snapshot):
+		return true, fmt.Sprintf("%d objects were not settled, but nothing happened for %s", busy-blocked(w.snapshot), quiet)
+	}
+	return true, ""
+}
+
+// blocked returns the number of objects that only finalizers of others keep.
+func blocked(s *inspect.Snapshot) (n int) {
+	for _, o := range s.Objects {
+		if o.State == inspect.StateDeleting && !slices.ContainsFunc(o.Handlers, isDue) {
+			n++
+		}
+	}
+	return n
 }
 
 // refused returns the reason why the operator is not permitted to list its objects, because it would retry the list forever. It is empty if

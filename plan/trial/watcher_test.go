@@ -34,25 +34,29 @@ func TestWatcher_SettlesWhenNothingIsLeftToDo(t *testing.T) {
 		requests int
 		since    time.Duration // since the last request
 		want     bool
+		left     bool // something is left to do
 	}{
-		{"settled", running(true, object(inspect.StateSettled)), 0, time.Second, true},
-		{"the event of the last write may be on its way", running(true, object(inspect.StateSettled)), 0, 0, false},
-		{"a request is running", running(true, object(inspect.StateSettled)), 1, time.Second, false},
-		{"objects are not listed", unlisted, 0, time.Hour, false},
-		{"an object is not published", running(false, object(inspect.StateSettled)), 0, time.Second, false},
-		{"a retry after the plan", running(false, object(inspect.StateRetrying, retry(inspect.PlanLater))), 0, time.Second, true},
-		{"a retry at once", running(false, object(inspect.StateRetrying, retry(0))), 0, time.Second, false},
-		{"a wait for an event", running(false, object(inspect.StateRetrying, inspect.HandlerState{Kind: inspect.KindReconcile, State: inspect.PhaseRetrying})), 0, time.Second, true},
-		{"a failure with another handler to call", running(false, object(inspect.StateFailed, inspect.HandlerState{Kind: inspect.KindCreate, State: inspect.PhaseNext})), 0, time.Second, false},
-		{"a daemon that a plan does not start", running(true, object(inspect.StateSettled, inspect.HandlerState{Kind: inspect.KindDaemon, State: inspect.PhaseNext})), 0, time.Second, true},
-		{"a foreign finalizer", running(false, object(inspect.StateDeleting)), 0, time.Second, false},
-		{"a foreign finalizer, and nothing happens", running(false, object(inspect.StateDeleting)), 0, time.Minute, true},
-		{"a slow handler", running(false, object(inspect.StateRunning, inspect.HandlerState{State: inspect.PhaseRunning})), 0, time.Minute, false},
+		{"settled", running(true, object(inspect.StateSettled)), 0, time.Second, true, false},
+		{"the event of the last write may be on its way", running(true, object(inspect.StateSettled)), 0, 0, false, false},
+		{"a request is running", running(true, object(inspect.StateSettled)), 1, time.Second, false, false},
+		{"objects are not listed", unlisted, 0, time.Hour, false, false},
+		{"an object is not published", running(false, object(inspect.StateSettled)), 0, time.Second, false, false},
+		{"a retry after the plan", running(false, object(inspect.StateRetrying, retry(inspect.PlanLater))), 0, time.Second, true, false},
+		{"a retry at once", running(false, object(inspect.StateRetrying, retry(0))), 0, time.Second, false, false},
+		{"a wait for an event", running(false, object(inspect.StateRetrying, inspect.HandlerState{Kind: inspect.KindReconcile, State: inspect.PhaseRetrying})), 0, time.Second, true, false},
+		{"a failure with another handler to call", running(false, object(inspect.StateFailed, inspect.HandlerState{Kind: inspect.KindCreate, State: inspect.PhaseNext})), 0, time.Second, false, false},
+		{"a daemon that a plan does not start", running(true, object(inspect.StateSettled, inspect.HandlerState{Kind: inspect.KindDaemon, State: inspect.PhaseNext})), 0, time.Second, true, false},
+		{"a foreign finalizer", running(false, object(inspect.StateDeleting)), 0, time.Second, false, false},
+		{"a foreign finalizer, and nothing happens", running(false, object(inspect.StateDeleting)), 0, time.Minute, true, false},
+		{"an object that waits for its event", running(false, object(inspect.StateWaiting)), 0, time.Minute, true, true},
+		{"an object that is never published", running(false, object(inspect.StateSettled)), 0, time.Minute, true, true},
+		{"a deletion that is not handled", running(false, object(inspect.StateDeleting, inspect.HandlerState{Kind: inspect.KindDelete, State: inspect.PhaseNext})), 0, time.Minute, true, true},
+		{"a slow handler", running(false, object(inspect.StateRunning, inspect.HandlerState{State: inspect.PhaseRunning})), 0, time.Minute, false, false},
 	} {
 		w := newWatcher()
 		w.see(test.snapshot)
-		if got := w.settled(test.requests, now.Add(-test.since)); got != test.want {
-			t.Errorf("%s: got %t", test.title, got)
+		if got, left := w.settled(test.requests, now.Add(-test.since)); got != test.want || (left != "") != test.left {
+			t.Errorf("%s: got %t, %q", test.title, got, left)
 		}
 	}
 }
