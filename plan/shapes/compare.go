@@ -68,7 +68,7 @@ type subject struct {
 
 // subjects returns the shapes of all objects of a trial.
 func subjects(t Trial, trees map[string]map[string]any) map[subject]Shape {
-	g := &grouper{own: newOwnFields(t.Operator.Finalizer), started: t.Operator.Started, trees: trees, exact: true}
+	g := &grouper{own: newOwnFields(t), started: t.Operator.Started, trees: trees, exact: true}
 	byObject, rest := g.attribute(t)
 	all := make(map[subject]Shape)
 	for _, o := range t.Objects {

@@ -25,7 +25,7 @@ type Trial struct {
 
 // Group returns the shapes of a trial, with failures first, and the numbers of requests.
 func Group(t Trial) ([]Shape, []Request) {
-	g := &grouper{own: newOwnFields(t.Operator.Finalizer), started: t.Operator.Started, shapes: make(map[string]*Shape)}
+	g := &grouper{own: newOwnFields(t), started: t.Operator.Started, shapes: make(map[string]*Shape)}
 	byObject, rest := g.attribute(t)
 	for _, o := range t.Objects {
 		if o.State == inspect.StateIgnored && len(byObject[o.UID]) == 0 {
@@ -211,6 +211,10 @@ func (g *grouper) handler(o *inspect.Object, state *inspect.HandlerState, n *nor
 			h.Outcome = OutcomeFailed
 		}
 	case inspect.PhaseRetrying:
+		if state.Error != nil && state.Error.Kind == inspect.ErrorPanic {
+			h.Outcome = OutcomeFails // a retry would not repair the code
+			break
+		}
 		if h.Outcome = OutcomeWaits; o.Pass != nil && o.Pass.Outcome == inspect.PassWaiting && state.Kind == inspect.KindReconcile {
 			h.Outcome, h.Error = OutcomeSucceeds, "" // the pass has the reason of the wait
 			break

@@ -131,6 +131,28 @@ func TestGroup_OtherBehaviourIsAnotherShape(t *testing.T) {
 	}
 }
 
+func TestGroup_PanicIsAFailure(t *testing.T) {
+	all := group([]*inspect.Object{claim(1, done(inspect.HandlerState{
+		State: inspect.PhaseRetrying, Next: start.Add(inspect.PlanLater), Error: &inspect.HandlerError{Kind: inspect.ErrorPanic, Message: "panic: index out of range"},
+	}))})
+	if text := all[0].text(); all[0].Verdict != VerdictFails || !strings.Contains(text, "create: would fail: panic: index out of range") {
+		t.Errorf("%s: %s", all[0].Verdict, text)
+	}
+}
+
+func TestGroup_RecordsUnderACustomPrefixAreTheOperatorsOwn(t *testing.T) {
+	r := records(t, 1, "2Gi")
+	r.After["metadata"].(map[string]any)["annotations"] = map[string]any{"mine.example.com/last-handled-configuration": "{}", "mine.example.com/create": "{}"}
+	all := group([]*inspect.Object{claim(1, done(inspect.HandlerState{}))}, r)
+	if len(all) != 1 || all[0].Verdict != VerdictRecords {
+		t.Errorf("%+v", all)
+	}
+	r.Handler = "create" // not the operator itself
+	if all = group([]*inspect.Object{claim(1, done(inspect.HandlerState{}))}, r); all[0].Verdict != VerdictChanges {
+		t.Errorf("%+v", all)
+	}
+}
+
 func TestGroup_RequestsOfUnknownClientsAreNamed(t *testing.T) {
 	r := volume(t, 1, "2Gi")
 	r.Handler, r.UID, r.Body = "", "", []byte(`{"metadata":{"name":"claim-1-data"}}`)

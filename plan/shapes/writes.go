@@ -168,11 +168,25 @@ type ownFields struct {
 	prefixes  []string // prefixes of annotations
 }
 
-// newOwnFields returns the fields of an operator, derived from its finalizer: by default, the annotations have the prefix of the finalizer.
-func newOwnFields(finalizer string) ownFields {
+// newOwnFields returns the fields of the operator of a trial. By default, annotations have the same prefix as the finalizer. A startup
+// handler can set another one: the operator then stores the last handled state under it.
+func newOwnFields(t Trial) ownFields {
+	finalizer := t.Operator.Finalizer
 	f := ownFields{finalizer: finalizer, prefixes: []string{"kopf.zalando.org/", "kopf.dev/"}}
 	if prefix, _, ok := strings.Cut(finalizer, "/"); ok {
 		f.prefixes = append(f.prefixes, prefix+"/")
+	}
+	for _, r := range t.Requests {
+		if r.Handler != inspect.PlanEngine {
+			continue
+		}
+		meta, _ := r.After["metadata"].(map[string]any)
+		annotations, _ := meta["annotations"].(map[string]any)
+		for name := range annotations {
+			if prefix, ok := strings.CutSuffix(name, "/last-handled-configuration"); ok && !slices.Contains(f.prefixes, prefix+"/") {
+				f.prefixes = append(f.prefixes, prefix+"/")
+			}
+		}
 	}
 	return f
 }
