@@ -3,7 +3,6 @@ package shapes
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/printable"
@@ -91,12 +90,10 @@ func (d Difference) text() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// footer returns the lines about the requests of the other build and about the noise.
-func (a *Against) footer() string {
-	noise := "none"
-	if len(a.Noise) > 0 {
-		fields := slices.Clone(a.Noise)
-		noise = fmt.Sprintf("%s not compared, because two runs of %s differ: %s", plural(len(fields), "field"), a.name(), firstOf(fields))
+// noise returns the text about the fields that are not compared.
+func (a *Against) noise() string {
+	if len(a.Noise) == 0 {
+		return "none"
 	}
-	return printable.Line(fmt.Sprintf("  requests of %s: %s", a.name(), counted(a.Requests))) + "\n" + printable.Line("  noise: "+noise) + "\n"
+	return fmt.Sprintf("%s not compared, because two runs of %s differ: %s", plural(len(a.Noise), "field"), a.name(), firstOf(a.Noise))
 }

@@ -101,7 +101,7 @@ func TestCompare_NoiseIsMaskedAndCounted(t *testing.T) {
 	if len(a.Differences) != 0 || a.AsBefore != 1 || !slices.Equal(a.Noise, noise) {
 		t.Errorf("%q, %d as before, noise\n%s", found(a), a.AsBefore, strings.Join(a.Noise, "\n"))
 	}
-	if text := a.footer(); !strings.Contains(text, "noise: 5 fields not compared") {
+	if text := a.noise(); !strings.Contains(text, "5 fields not compared") {
 		t.Error(text)
 	}
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -213,6 +214,35 @@ func TestWrite_CutTextSaysSo(t *testing.T) {
 		}
 		if strings.Count(whole.String(), "would fail") != 100 {
 			t.Errorf("%s: the whole text is not whole", name)
+		}
+	}
+}
+
+func TestWrite_LongListsAreCut(t *testing.T) {
+	const most = 2000
+	p := plan(1)
+	p.Packages, p.Ended = []string{strings.Repeat("./é", most)}, strings.Repeat("late ", most)
+	for i := range most {
+		p.NotTried = append(p.NotTried, fmt.Sprintf("daemon d-%d on 1 object", i))
+		p.Requests = append(p.Requests, Request{Verb: "patch", Resource: fmt.Sprintf("kind-%d", i), Count: 1})
+	}
+	p.Against = &Against{Build: strings.Repeat("v", most), Ended: p.Ended, Requests: p.Requests, Noise: p.NotTried}
+	for name, write := range map[string]func(*strings.Builder) error{
+		"text":     func(b *strings.Builder) error { return p.WriteText(b, most) },
+		"markdown": func(b *strings.Builder) error { return p.WriteMarkdown(b, most) },
+	} {
+		var b strings.Builder
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		if len(text) > most || !utf8.ValidString(text) {
+			t.Errorf("%s has %d bytes: %q", name, len(text), text)
+		}
+		for _, want := range []string{"not tried: daemon d-0 on 1 object,", "bytes more: see --report=FILE", "not known: timing", "box: none (the operator could"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing: %s", name, want, text)
+			}
 		}
 	}
 }

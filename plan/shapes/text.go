@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
@@ -24,7 +26,7 @@ func (p *Plan) WriteText(w io.Writer, max int) error {
 	for i := range parts {
 		parts[i].text = parts[i].body
 	}
-	_, err := io.WriteString(w, bounded(p.header()+"\n", parts, p.footer(), max))
+	_, err := io.WriteString(w, bounded(p.header(max)+"\n", parts, p.footer(max), max))
 	return err
 }
 
@@ -36,8 +38,8 @@ func (p *Plan) WriteMarkdown(w io.Writer, max int) error {
 			parts[i].text = "<details><summary>" + escape(strings.TrimSpace(s.title)) + "</summary>\n\n" + parts[i].text + "\n</details>\n\n"
 		}
 	}
-	head := "**" + escape(p.sentence()) + "**\n\n" + fence(p.header()+"\n") + "\n"
-	_, err := io.WriteString(w, bounded(head, parts, fence(p.footer()), max))
+	head := "**" + escape(p.sentence()) + "**\n\n" + fence(p.header(max)+"\n") + "\n"
+	_, err := io.WriteString(w, bounded(head, parts, fence(p.footer(max)), max))
 	return err
 }
 
@@ -103,6 +105,21 @@ func bounded(head string, parts []part, foot string, max int) string {
 	return head + joinTexts(parts[:shown]) + more + foot
 }
 
+// clip cuts a text at the beginning or end of the output, so that ten of these texts are at most half of the output.
+func clip(text string, max int) string {
+	at := max / 20
+	if len(text) <= at {
+		return text
+	}
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	if end := strings.LastIndex(text[:at], ", "); end > 0 {
+		at = end + 1
+	}
+	return fmt.Sprintf("%s … %s more: see --report=FILE", text[:at], plural(len(text)-at, "byte"))
+}
+
 func joinTexts(parts []part) string {
 	var b strings.Builder
 	for _, part := range parts {
@@ -112,7 +129,7 @@ func joinTexts(parts []part) string {
 }
 
 // header returns the lines about the copy.
-func (p *Plan) header() string {
+func (p *Plan) header(max int) string {
 	c := p.Copy
 	moment := c.From.Format(time.TimeOnly)
 	if to := c.To.Format(time.TimeOnly); to != moment {
@@ -122,7 +139,7 @@ func (p *Plan) header() string {
 	if p.Against != nil {
 		what += " against " + p.Against.name()
 	}
-	text := fmt.Sprintf("plan of %s · copy of %s, %s, %s", what, c.Context, moment, plural(c.Objects, "object"))
+	text := fmt.Sprintf("plan of %s · copy of %s, %s, %s", clip(what, max), clip(c.Context, max), moment, plural(c.Objects, "object"))
 	if p.As != "now" {
 		text += " · as if they were " + map[string]string{"create": "new", "delete": "deleted"}[p.As]
 	}
@@ -261,26 +278,25 @@ func shortResource(key string) string {
 }
 
 // footer returns the summary, the numbers of requests, and the gaps of the plan: resources that were not tried, and unknown effects.
-func (p *Plan) footer() string {
+func (p *Plan) footer(max int) string {
 	var b strings.Builder
+	line := func(name, text string) {
+		fmt.Fprintf(&b, "  %s: %s\n", clip(printable.Line(name), max), clip(printable.Line(text), max))
+	}
 	if p.Ended != "" {
-		fmt.Fprintf(&b, "  incomplete: %s\n", printable.Line(p.Ended))
+		line("incomplete", p.Ended)
 	}
 	if p.Against != nil && p.Against.Ended != "" {
-		fmt.Fprintf(&b, "  incomplete: %s: %s\n", printable.Line(p.Against.name()), printable.Line(p.Against.Ended))
+		line("incomplete", p.Against.name()+": "+p.Against.Ended)
 	}
-	fmt.Fprintf(&b, "  in short: %s\n", p.sentence())
-	fmt.Fprintf(&b, "  requests: %s\n", printable.Line(counted(p.Requests)))
+	line("in short", p.sentence())
+	line("requests", counted(p.Requests))
 	if p.Against != nil {
-		b.WriteString(p.Against.footer())
+		line("requests of "+p.Against.name(), counted(p.Against.Requests))
+		line("noise", p.Against.noise())
 	}
-	for _, part := range []struct {
-		name string
-		list []string
-	}{{"not tried", p.NotTried}, {"not known", p.CannotTell}} {
-		text := strings.Join(part.list, ", ")
-		fmt.Fprintf(&b, "  %s: %s\n", part.name, printable.Line(cmp.Or(text, "nothing")))
-	}
+	line("not tried", cmp.Or(strings.Join(p.NotTried, ", "), "nothing"))
+	line("not known", cmp.Or(strings.Join(p.CannotTell, ", "), "nothing"))
 	return b.String()
 }
 
@@ -306,5 +322,5 @@ func (p *Plan) Texts() (header, sentence string, all []string, footer string) {
 	for _, s := range p.Shapes {
 		all = append(all, s.text())
 	}
-	return p.header(), p.sentence(), all, p.footer()
+	return p.header(math.MaxInt), p.sentence(), all, p.footer(math.MaxInt)
 }
