@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,12 +158,35 @@ type planBuild struct {
 	dir          string // its current folder
 }
 
-// visible returns the folders that the program can read in a box, besides its own.
+// visible returns the folders that the program can read in a box, besides its own. A current folder with a home folder in it is none.
 func (b planBuild) visible() []string {
-	if b.dir == "/" {
+	if b.dir == "/" || slices.ContainsFunc(homes(), func(home string) bool { return isWithin(home, b.dir) }) {
 		return nil
 	}
 	return []string{b.dir}
+}
+
+// homes returns the home folders of the user, which have credentials: by the environment, and by the system.
+func homes() []string {
+	var all []string
+	if home, err := os.UserHomeDir(); err == nil {
+		all = append(all, home)
+	}
+	if current, err := user.Current(); err == nil {
+		all = append(all, current.HomeDir)
+	}
+	return slices.DeleteFunc(all, func(home string) bool { return !filepath.IsAbs(home) || filepath.Clean(home) == "/" })
+}
+
+// isWithin reports whether a path is a folder, or in it.
+func isWithin(path, folder string) bool {
+	for _, name := range []*string{&path, &folder} {
+		if resolved, err := filepath.EvalSymlinks(*name); err == nil {
+			*name = resolved
+		}
+	}
+	within, err := filepath.Rel(folder, path)
+	return err == nil && within != ".." && !strings.HasPrefix(within, "../")
 }
 
 // builds builds the operator, and the other one of a comparison.
@@ -237,7 +263,7 @@ func (p *planner) options(ctx context.Context, folder string) (trial.Options, er
 	}
 	o := trial.Options{
 		Proxy:  proxy.Options{Copy: p.copied, Control: control, Load: p.cluster.Load},
-		Binary: p.build.binary, Dir: p.build.dir, Visible: p.build.visible(), Args: p.scope(), Boxed: p.flags.box == boxAuto, Env: env, Hidden: p.hidden(), Folder: folder,
+		Binary: p.build.binary, Dir: p.build.dir, Visible: p.build.visible(), Args: p.scope(), Boxed: p.flags.box == boxAuto, Env: env, Emptied: homes(), Hidden: p.hidden(), Folder: folder,
 		Calls: p.flags.attempts, MaxWrites: p.flags.maxWrites, Timeout: p.flags.timeout,
 	}
 	if len(p.flags.manifests) > 0 {

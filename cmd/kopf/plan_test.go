@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +85,28 @@ func TestPlanJSON_HasNoControlCharacters(t *testing.T) {
 	text, err := planJSON(&shapes.Plan{NotTried: []string{"\x1b[2J\u009b2J\u202e"}})
 	if err != nil || strings.ContainsAny(string(text), "\x1b\u009b\u202e") {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestPlanBuild_FoldersWithTheHomeFolderAreNotVisible(t *testing.T) {
+	parent := t.TempDir()
+	home := filepath.Join(parent, "me")
+	project := filepath.Join(home, "project")
+	if err := os.MkdirAll(project, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	for dir, want := range map[string]int{project: 1, home: 0, parent: 0, "/": 0, parent + "/m": 1} {
+		if got := (planBuild{dir: dir}).visible(); len(got) != want {
+			t.Errorf("%s: %q are visible", dir, got)
+		}
+	}
+	if all := homes(); !slices.Contains(all, home) {
+		t.Errorf("%q", all)
+	}
+	t.Setenv("HOME", "/")
+	if all := homes(); slices.Contains(all, "/") {
+		t.Errorf("%q", all)
 	}
 }
 

@@ -40,6 +40,10 @@ type Spec struct {
 	Shared  string
 	Visible []string
 
+	// Emptied are more folders that are empty in the box, but for Shared and Visible, such as the home folder of the user. Missing
+	// ones are ignored.
+	Emptied []string
+
 	// Hidden are files and folders that are empty in the box, such as the user's kubeconfig. Paths that do not exist are ignored.
 	Hidden []string
 

@@ -26,7 +26,7 @@ const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_
 type plan struct {
 	Path, Dir, Socket, Inspector, Shared string
 
-	Args, Visible, Hidden []string
+	Args, Visible, Emptied, Hidden []string
 
 	Try  bool // make the box, but run no program
 	Open wall // wall to leave out; only set by tests
@@ -39,6 +39,7 @@ const (
 	wallNetwork    wall = "network"
 	wallFiles      wall = "files"      // files are read-only
 	wallFolders    wall = "folders"    // folders with sockets of the machine are empty
+	wallHome       wall = "home"       // the home folder of the caller is empty
 	wallHidden     wall = "hidden"     // the files in Spec.Hidden are empty
 	wallDevices    wall = "devices"    // only the devices that programs need exist
 	wallSockets    wall = "sockets"    // only sockets of the box's network can be created
@@ -76,7 +77,7 @@ func Start(s Spec) (*Process, error) {
 
 func planOf(s Spec) plan {
 	return plan{
-		Path: s.Path, Args: s.Args, Dir: s.Dir, Socket: s.Socket, Inspector: s.Inspector, Shared: s.Shared, Visible: s.Visible, Hidden: s.Hidden,
+		Path: s.Path, Args: s.Args, Dir: s.Dir, Socket: s.Socket, Inspector: s.Inspector, Shared: s.Shared, Visible: s.Visible, Emptied: s.Emptied, Hidden: s.Hidden,
 	}
 }
 

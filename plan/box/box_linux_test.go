@@ -26,13 +26,14 @@ type targets struct {
 	TCP, UDP, Abstract, Socket string // addresses; that of the socket is in a visible folder
 	Config, Folder             string // a secret file, and a folder in which a file is to be created
 	Elsewhere                  string // a file in an emptied folder
+	Home                       string // a file in the home folder of the user
 }
 
 // findings are the results of all tries: "reached", or the error.
 type findings struct {
 	Server                                                        string // the answer of the server that it may reach
 	TCP, UDP, Abstract, Socket, Metadata, Config, Create, Unmount string
-	Elsewhere, Terminals, Machine, Pair, Ring                     string
+	Elsewhere, Home, Terminals, Machine, Pair, Ring               string
 	Open                                                          string // the inherited file
 	Processes                                                     int
 	Env                                                           []string
@@ -92,6 +93,8 @@ func tryEverything(text string) {
 	f.Unmount = outcome(unix.Unmount("/run", unix.MNT_DETACH))
 	_, err = os.Stat(t.Elsewhere)
 	f.Elsewhere = outcome(err)
+	_, err = os.ReadFile(t.Home)
+	f.Home = outcome(err)
 	_, err = os.Stat("/dev/pts/ptmx")
 	f.Terminals = outcome(err)
 	_, err = unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
@@ -125,7 +128,15 @@ func outside(t *testing.T) (targets, Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(elsewhere, "folder")
+	home, err := os.MkdirTemp("/var/tmp", "kopf-home-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	folder, credentials := filepath.Join(home, "folder"), filepath.Join(home, "credentials")
+	if err := os.WriteFile(credentials, []byte("of the user"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +186,7 @@ func outside(t *testing.T) (targets, Spec) {
 	all := targets{
 		TCP: listen("tcp4", "127.0.0.1:0").Addr().String(), UDP: names.LocalAddr().String(), Config: config, Folder: folder,
 		Abstract: listen("unix", "@"+filepath.Base(shared)).Addr().String(), Socket: listen("unix", filepath.Join(folder, "agent.sock")).Addr().String(),
-		Elsewhere: secret,
+		Elsewhere: secret, Home: credentials,
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -183,7 +194,7 @@ func outside(t *testing.T) (targets, Spec) {
 	}
 	return all, Spec{
 		Path: program, Args: []string{hostile, string(text)}, Dir: folder, Socket: socket, Shared: shared,
-		Visible: []string{filepath.Dir(program), folder}, Hidden: []string{config}, Env: []string{"PATH=/bin", "GORACE=atexit_sleep_ms=0"},
+		Visible: []string{filepath.Dir(program), folder}, Emptied: []string{home, filepath.Join(home, "missing")}, Hidden: []string{config}, Env: []string{"PATH=/bin", "GORACE=atexit_sleep_ms=0"},
 	}
 }
 
@@ -236,7 +247,7 @@ func (f findings) ways() map[wall][]string {
 		name   string
 		result string
 	}{
-		{wallNetwork, "TCP", f.TCP}, {wallNetwork, "UDP", f.UDP}, {wallSockets, "socket", f.Socket}, {wallFolders, "elsewhere", f.Elsewhere},
+		{wallNetwork, "TCP", f.TCP}, {wallNetwork, "UDP", f.UDP}, {wallSockets, "socket", f.Socket}, {wallFolders, "elsewhere", f.Elsewhere}, {wallHome, "home", f.Home},
 		{wallSockets, "machine", f.Machine}, {wallSockets, "pair", f.Pair}, {wallDevices, "terminals", f.Terminals}, {"", "inherited file", f.Open},
 		{wallHidden, "kubeconfig", f.Config}, {wallFiles, "files", f.Create}, {wallPrivileges, "unmount", f.Unmount},
 	} {
@@ -267,7 +278,7 @@ func TestBox_HostileProgramReachesOnlyTheServer(t *testing.T) {
 func TestBox_EachWallKeepsItsOwnWayClosed(t *testing.T) {
 	needBoxes(t)
 	for open, want := range map[wall]string{
-		wallNetwork: "TCP,UDP", wallFolders: "elsewhere", wallDevices: "terminals", wallSockets: "socket,machine,pair", wallHidden: "kubeconfig", wallFiles: "files", wallPrivileges: "unmount",
+		wallNetwork: "TCP,UDP", wallFolders: "elsewhere", wallHome: "home", wallDevices: "terminals", wallSockets: "socket,machine,pair", wallHidden: "kubeconfig", wallFiles: "files", wallPrivileges: "unmount",
 	} {
 		_, spec := outside(t)
 		f := findIn(t, spec, open)

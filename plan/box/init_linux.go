@@ -141,6 +141,13 @@ func hideFiles(p plan) error {
 			return fmt.Errorf("make a home folder: %w", err)
 		}
 	}
+	if p.Open != wallHome {
+		for _, path := range p.Emptied {
+			if err := empty(path); err != nil {
+				return err
+			}
+		}
+	}
 	for _, f := range kept {
 		if err := putBack(f.path, f.tree); err != nil {
 			return err

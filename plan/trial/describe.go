@@ -37,7 +37,7 @@ func Describe(ctx context.Context, o Options) (_ []inspect.Description, err erro
 	t := &trial{Options: o}
 	var output tail
 	operator, err := t.start(box.Spec{
-		Path: o.Binary, Args: o.Args, Dir: o.Dir, Shared: folder, Visible: append(slices.Clone(o.Visible), filepath.Dir(o.Binary)), Hidden: o.Hidden,
+		Path: o.Binary, Args: o.Args, Dir: o.Dir, Shared: folder, Visible: append(slices.Clone(o.Visible), filepath.Dir(o.Binary)), Emptied: o.Emptied, Hidden: o.Hidden,
 		Env: append(slices.Clone(o.Env), "KUBECONFIG="+os.DevNull, inspect.DescribeVariable+"="+request), Stdout: &output, Stderr: &output,
 	})
 	if err != nil {

@@ -32,10 +32,10 @@ type Options struct {
 	Binary, Dir string
 	Args        []string
 
-	// Boxed runs the operator in a box. Env are the operator's environment variables; Visible and Hidden are as in [box.Spec].
-	Boxed           bool
-	Env             []string
-	Visible, Hidden []string
+	// Boxed runs the operator in a box. Env are the operator's environment variables; Visible, Emptied and Hidden are as in [box.Spec].
+	Boxed                    bool
+	Env                      []string
+	Visible, Emptied, Hidden []string
 
 	// Folder is a private folder for sockets. Its path must be shorter than 80 bytes, because paths of sockets are limited.
 	Folder string
@@ -167,7 +167,7 @@ func (t *trial) run(ctx context.Context, socket string) (*Result, error) {
 	var output tail
 	operator, err := t.start(box.Spec{
 		Path: t.Binary, Dir: t.Dir, Socket: socket, Inspector: inspector, Shared: shared,
-		Visible: append(slices.Clone(t.Visible), filepath.Dir(t.Binary), t.Folder), Hidden: t.Hidden,
+		Visible: append(slices.Clone(t.Visible), filepath.Dir(t.Binary), t.Folder), Emptied: t.Emptied, Hidden: t.Hidden,
 		Args:   append([]string{"--kubeconfig=" + kubeconfig, "--inspect=" + address, "--standalone", "--quiet"}, t.Args...),
 		Env:    append(slices.Clone(t.Env), "KUBECONFIG="+kubeconfig, inspect.PlanVariable+"="+strconv.Itoa(t.Calls), inspect.TokenVariable+"="+token),
 		Stdout: &output, Stderr: &output,
