@@ -25,8 +25,8 @@ type planSource struct {
 	program string
 }
 
-// newPlanSource starts a cluster with the definitions of the examples.
-func newPlanSource(t *testing.T) *planSource {
+// needBox skips the test on machines that cannot make boxes.
+func needBox(t *testing.T) {
 	t.Helper()
 	if err := box.Check(shortDir(t)); err != nil {
 		if _, ok := errors.AsType[*box.UnavailableError](err); ok {
@@ -34,6 +34,12 @@ func newPlanSource(t *testing.T) *planSource {
 		}
 		t.Fatal(err)
 	}
+}
+
+// newPlanSource starts a cluster with the definitions of the examples.
+func newPlanSource(t *testing.T) *planSource {
+	t.Helper()
+	needBox(t)
 	cluster, client := startCluster(t)
 	program, err := devcluster.Prepare(t.Context(), devcluster.Options{})
 	if err != nil {
