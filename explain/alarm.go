@@ -54,7 +54,7 @@ func (s *State) Alarm(now time.Time) Alarm {
 	if n := s.Former; n > 0 && s.NotOperating() == "" {
 		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "A runs the failed handlers again"}
 	}
-	for _, a := range []Alarm{s.published(), s.unserved(), s.drifted(), s.retriedLong(now), s.unused(now)} {
+	for _, a := range []Alarm{s.published(), s.unsure(), s.unserved(), s.drifted(), s.retriedLong(now), s.unused(now)} {
 		if a != (Alarm{}) {
 			return a
 		}

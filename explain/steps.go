@@ -11,6 +11,7 @@ var stepWords = map[inspect.StepState]Word{
 	inspect.StepRecorded:   {"✓", "recorded", OK},
 	inspect.StepRunning:    {"▸", "running", Busy},
 	inspect.StepUnrecorded: {"◌", "unrecorded", Warn},
+	inspect.StepUnsure:     {"?", "unsure", Err},
 	inspect.StepUnknown:    {"?", "unknown", Err},
 }
 
@@ -54,6 +55,16 @@ func StepText(step *inspect.Step, now time.Time) string {
 	return text + ", key " + step.Key
 }
 
+func isUnsure(step inspect.Step) bool { return step.State == inspect.StepUnsure }
+
+// unsure returns the alarm about steps that must happen at most once, and have no result.
+func (s *State) unsure() Alarm {
+	if s.Unsure == 0 {
+		return Alarm{}
+	}
+	return Alarm{Warn, "! unsure: " + Count(s.Unsure, "object") + pick(s.Unsure, " has", " have") + " a step that has perhaps happened", "the error of the handler says how to continue"}
+}
+
 // stepsNote names the recorded steps of a handler, and the step that a restart would repeat now. It is empty without steps, and
 // begins with a blank otherwise. The number of all steps is unknown until the handler has called them.
 func stepsNote(h *inspect.HandlerState) string {
@@ -64,6 +75,8 @@ func stepsNote(h *inspect.HandlerState) string {
 			recorded = append(recorded, step.Name)
 		case inspect.StepRunning, inspect.StepUnrecorded:
 			repeated = step.Name
+		case inspect.StepUnsure:
+			unknown += " Step " + step.Name + " has perhaps happened, and is not repeated."
 		case inspect.StepUnknown:
 			unknown += " Step " + step.Name + " is recorded, but the handler no longer asks for it."
 		}

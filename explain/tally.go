@@ -2,6 +2,7 @@ package explain
 
 import (
 	"maps"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -15,6 +16,7 @@ type tally struct {
 	Counts  [Urgencies]int // number of objects by urgency
 	Owned   int            // the number of objects that name an owner
 	Parents int            // the number of objects with counted children
+	Unsure  int            // the number of objects with a step that has perhaps happened
 	Former  int            // the number of objects that an earlier operator has failed to handle
 
 	started time.Time // start of the operator
@@ -55,9 +57,10 @@ func (t *tally) add(o *inspect.Object, by int) {
 		t.Parents += by
 	}
 	addTo(t.kinds, o.Resource, by)
-	failed := false
+	failed, unsure := false, false
 	for i := range o.Handlers {
 		h := &o.Handlers[i]
+		unsure = unsure || slices.ContainsFunc(h.Steps, isUnsure)
 		if isRunning(h) {
 			addTo(t.running, h.ID, by)
 		}
@@ -67,6 +70,9 @@ func (t *tally) add(o *inspect.Object, by int) {
 		}
 		t.addSlots(h, by)
 		t.addFilter(o, h, by)
+	}
+	if unsure {
+		t.Unsure += by
 	}
 	if failed {
 		addTo(t.failures, "", by)

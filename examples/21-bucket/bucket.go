@@ -61,6 +61,14 @@ func (o *operator) createBucket(ctx context.Context, c *kopf.Change[Bucket]) err
 	if err != nil {
 		return err
 	}
+	_, err = kopf.StepAtMostOnce(ctx, c, "send-mail", func(ctx context.Context, _ kopf.StepKey) (string, error) {
+		return c.Object.Spec.Reader, o.cloud.SendMail(ctx, bucket, c.Object.Spec.Reader)
+	})
+	if errors.Is(err, kopf.ErrStepUnsure) { // no mail is better than two
+		c.Logger.Warn("Perhaps the reader has no mail", "error", err)
+	} else if err != nil {
+		return err
+	}
 	c.Patch.Set("status.bucket", bucket)
 	return nil
 }

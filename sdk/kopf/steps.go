@@ -3,6 +3,7 @@ package kopf
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 )
@@ -19,23 +20,47 @@ import (
 //
 // [Steps]: https://github.com/kopf-dev/kopf/blob/main/docs/outside-resources.md#steps
 func Step[R any](ctx context.Context, c Stepper, name string, do func(ctx context.Context, key StepKey) (R, error)) (result R, err error) {
+	return step(ctx, c, name, do, false)
+}
+
+// ErrStepUnsure is wrapped by the permanent error of [StepAtMostOnce] for a call that has perhaps happened.
+var ErrStepUnsure = handlers.ErrStepUnsure
+
+// StepAtMostOnce is [Step] for a call that must rather be left out than repeated, such as an e-mail. It records the start on the object
+// before the call. If it finds a start without a result, because the process ended in between, it does not call do, and returns a
+// permanent error that wraps [ErrStepUnsure]. The error has the command that removes the start, for a person who knows that the call
+// has not happened; then a retry of the handler calls do. A handler can also match the error and continue.
+//
+// A [PermanentError] or [TemporaryError] of do means that the call has had no effect: the start is removed, and a later attempt calls
+// do again. After any other error of do, and after a result that cannot be recorded, the step is unsure. A later release that calls
+// [FindOrStep] with the same name resolves such steps. Each step costs two patches of the object. See [At most once].
+//
+// [At most once]: https://github.com/kopf-dev/kopf/blob/main/docs/outside-resources.md#at-most-once
+func StepAtMostOnce[R any](ctx context.Context, c Stepper, name string, do func(ctx context.Context, key StepKey) (R, error)) (R, error) {
+	return step(ctx, c, name, do, true)
+}
+
+func step[R any](ctx context.Context, c Stepper, name string, do func(context.Context, StepKey) (R, error), once bool) (result R, err error) {
 	s := c.stepper()
 	key := s.key(name)
 	keyed := s.keyed()
 	if keyed == nil {
 		return do(ctx, key)
 	}
-	text, err := keyed.Step(ctx, s.call.Started, name, func(ctx context.Context) ([]byte, error) {
+	text, err := keyed.Step(ctx, s.call.Started, handlers.StepCall{Name: name, Once: once, Do: func(ctx context.Context) ([]byte, error) {
 		made, err := do(ctx, key)
 		if err != nil {
-			return nil, err
+			return nil, engineError(err)
 		}
 		text, err := json.Marshal(made)
-		if err != nil {
+		switch {
+		case err != nil && once:
+			return nil, fmt.Errorf("encode the result as JSON: %w", err) // after the effect
+		case err != nil:
 			return nil, Permanentf("encode the result as JSON: %w", err)
 		}
 		return text, nil
-	})
+	}})
 	if err != nil {
 		return result, err
 	}

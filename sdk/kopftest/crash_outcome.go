@@ -145,9 +145,8 @@ func (r *crashRun) lastingOutcome() outcome {
 // compare waits until the outcome is the outcome of the undisturbed run. It describes the differences; empty if there are none.
 func (r *crashRun) compare(undisturbed outcome) string {
 	r.cluster.t.Helper()
-	allowed := r.plan.Outside.repeatable()
 	return r.await(func(state outcome, _ bool) (string, bool) {
-		more, others := undisturbed.differences(state, allowed)
+		more, others := undisturbed.differences(state, r.plan.Outside)
 		return more + others, more+others == "" || more != ""
 	})
 }
@@ -180,8 +179,8 @@ func (r *crashRun) await(judge func(state outcome, vanishing bool) (differences 
 }
 
 // differences describes how got differs from o: more has the calls with too many effects, which no later event can undo, and others
-// has all other differences. The allowed calls may have any number of additional effects.
-func (o outcome) differences(got outcome, allowed map[string]bool) (more, others string) {
+// has all other differences. Some calls of the outside may have other numbers of effects.
+func (o outcome) differences(got outcome, outside *Outside) (more, others string) {
 	var b strings.Builder
 	for _, id := range sortedUnion(o.objects, got.objects) {
 		want, is := o.objects[id], got.objects[id]
@@ -198,9 +197,9 @@ func (o outcome) differences(got outcome, allowed map[string]bool) (more, others
 		want, is := o.effects[call], got.effects[call]
 		text := fmt.Sprintf("%s had %d effects, want %d: %v\n", call, len(is), len(want), is)
 		switch {
-		case len(is) > len(want) && !allowed[call]:
+		case len(is) > len(want) && !outside.mayHave(call, true):
 			more += text + extraEffect
-		case len(is) < len(want):
+		case len(is) < len(want) && !outside.mayHave(call, false):
 			b.WriteString(text)
 		}
 	}

@@ -3,6 +3,7 @@ package kopftest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -11,6 +12,10 @@ import (
 type Outside struct {
 	// Repeatable are the names of the calls that may have more effects after a crash, such as a mail that is sent again.
 	Repeatable []string
+
+	// AtMostOnce are the names of the calls that may have fewer effects after a crash, because they are steps of
+	// [kopf.StepAtMostOnce].
+	AtMostOnce []string
 
 	mu   sync.Mutex
 	run  *crashRun       // nil outside of [EveryCrash]
@@ -89,12 +94,14 @@ func (o *Outside) begin(r *crashRun) {
 	o.run, o.done = r, nil
 }
 
-func (o *Outside) repeatable() map[string]bool {
-	names := map[string]bool{}
-	if o != nil {
-		for _, name := range o.Repeatable {
-			names[name] = true
-		}
+// mayHave reports whether a call may have another number of effects after a crash.
+func (o *Outside) mayHave(call string, more bool) bool {
+	switch {
+	case o == nil:
+		return false
+	case more:
+		return slices.Contains(o.Repeatable, call)
+	default:
+		return slices.Contains(o.AtMostOnce, call)
 	}
-	return names
 }

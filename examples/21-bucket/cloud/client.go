@@ -37,6 +37,11 @@ func (c *Client) Grant(ctx context.Context, key, id, reader string) error {
 	return c.do(ctx, http.MethodPost, "/buckets/"+url.PathEscape(id)+"/readers", key, reader, nil)
 }
 
+// SendMail sends a mail about a bucket to a reader. Each request sends a mail.
+func (c *Client) SendMail(ctx context.Context, id, reader string) error {
+	return c.do(ctx, http.MethodPost, "/buckets/"+url.PathEscape(id)+"/mails", "", reader, nil)
+}
+
 // Resize changes the size of a bucket.
 func (c *Client) Resize(ctx context.Context, id, size string) error {
 	return c.do(ctx, http.MethodPut, "/buckets/"+url.PathEscape(id)+"/size", "", size, nil)

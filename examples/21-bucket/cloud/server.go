@@ -32,6 +32,7 @@ type Server struct {
 	mu      sync.Mutex
 	created int
 	buckets map[string]*Bucket
+	mails   []string
 	known   map[string]request // requests by their names and keys
 }
 
@@ -49,6 +50,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.HandleFunc("POST /buckets", s.create)
 	mux.HandleFunc("GET /buckets", s.find)
 	mux.HandleFunc("POST /buckets/{id}/readers", s.grant)
+	mux.HandleFunc("POST /buckets/{id}/mails", s.mail)
 	mux.HandleFunc("PUT /buckets/{id}/size", s.resize)
 	mux.HandleFunc("DELETE /buckets/{id}", s.remove)
 	mux.ServeHTTP(w, r)
@@ -100,6 +102,31 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 			b.Readers = append(b.Readers, reader)
 		}
 		return "", err
+	})
+	answer(w, "", err)
+}
+
+// Mails returns the mails that were sent, oldest first.
+func (s *Server) Mails() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.mails)
+}
+
+// mail knows no keys: each request sends a mail.
+func (s *Server) mail(w http.ResponseWriter, r *http.Request) {
+	var to string
+	if !read(w, r, &to) {
+		return
+	}
+	err := s.carryOut(r, "SendMail", "", func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		b, err := s.bucket(r)
+		if err == nil {
+			s.mails = append(s.mails, to+" can read "+b.ID)
+		}
+		return err
 	})
 	answer(w, "", err)
 }

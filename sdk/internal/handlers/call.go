@@ -39,6 +39,16 @@ type Call struct {
 	Extra any
 }
 
+// StepCall is a step of a handler.
+type StepCall struct {
+	Name string
+	Do   func(context.Context) ([]byte, error)
+
+	// Once records the start before the call, which then happens at most once. A temporary or permanent error of Do means that the call
+	// has had no effect; after any other error, the step fails with [ErrStepUnsure].
+	Once bool
+}
+
 // Keyed is the type of [Call.Extra] for change handlers.
 type Keyed interface {
 	// Turn returns the part of idempotency keys that differs between the handlings of an object. Started is the start of the call's
@@ -46,8 +56,8 @@ type Keyed interface {
 	Turn(started time.Time) string
 
 	// Step calls a function, records the returned JSON on the object, and returns it. It returns a recorded result without a call. Only
-	// one step of a handler runs at a time.
-	Step(ctx context.Context, started time.Time, name string, do func(context.Context) ([]byte, error)) ([]byte, error)
+	// one step of a handler runs at a time. Started is the start of the call's handler.
+	Step(ctx context.Context, started time.Time, step StepCall) ([]byte, error)
 
 	// Undone returns the recorded result of a step that a deletion handler undoes; nil if there is none.
 	Undone(step StepRef) []byte

@@ -100,6 +100,9 @@ var (
 	ErrAttempts = errors.New("handler retries exhausted")
 )
 
+// ErrStepUnsure is wrapped by the error of a step that must happen at most once, if it was started and has no recorded result.
+var ErrStepUnsure = errors.New("the call has started and perhaps happened; it is not repeated")
+
 // ChildrenRetry is the error of a handler whose sub-handlers are not all done. It is not a
 // failure: the handler is called again after the delay.
 type ChildrenRetry struct {

@@ -10,7 +10,7 @@ import (
 var reservedNames = []string{"touch-dummy", "last-handled-configuration", "kopf-managed"}
 
 // reservedPrefixes begin the names of annotations that keep unreadable values, permanent failures, and steps.
-var reservedPrefixes = []string{"unreadable.", "failed-handler.", "handler-steps."}
+var reservedPrefixes = []string{"unreadable.", "failed-handler.", "handler-steps.", "started-step."}
 
 // checkID returns an error if an id makes no annotation name: the API server would reject all patches
 // with the handler's progress. Of the characters that names cannot have, slashes and angle brackets

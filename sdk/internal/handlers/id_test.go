@@ -13,7 +13,7 @@ func TestValidate_IDMakesAnAnnotationName(t *testing.T) {
 	for _, id := range []string{
 		" ", "a b", `a"b`, "it's", "a:b", "a\x00", "\x1b[31m", "a\nb", "..", ".", "-", "_private", "a-", "a_", "a/", "/a", "größe", "处理", "a\xff",
 		"a@b", "a\\b", "a%", "<locals>", "touch-dummy", "last-handled-configuration", "kopf-managed", "unreadable.a", "unreadable/a",
-		"failed-handler.create", "failed-handler/create", "handler-steps.create", "handler-steps/create", "a{b}", "a,b",
+		"failed-handler.create", "failed-handler/create", "handler-steps.create", "handler-steps/create", "started-step.create", "a{b}", "a,b",
 	} {
 		if err := (&Handler{ID: id, Family: Create}).Validate(); err == nil || strings.ContainsAny(err.Error(), "\x00\x1b\n") {
 			t.Errorf("%q: %v", id, err)

@@ -56,6 +56,7 @@ type RecordedSteps struct {
 	Handler string                // id of the handler
 	Turn    string                // part of the keys: see [state.StepTurn]
 	Steps   map[string]state.Step // steps by their names
+	Started map[string]string     // starts of the steps without a result: see [state.HandlerSteps]
 }
 
 // Background gives access to the daemons and timers of an object. It is safe for concurrent use.

@@ -88,6 +88,7 @@ func (o *shown) showCause(e Planned) {
 		o.replaceCause(idleCause(e))
 	default:
 		// Keep showing the last handled cause.
+		o.showSteps(e) // a person may have removed the start of a step
 		o.showBackground(e)
 		return
 	}

@@ -79,6 +79,13 @@ func recordedSteps(recorded RecordedSteps, s *Subject) []inspect.Step {
 			Key: state.StepKey(s.Reference.UID, recorded.Handler, recorded.Turn, name),
 		})
 	}
+	for _, name := range object.SortedKeys(recorded.Started) {
+		at, _ := object.ParseTime(recorded.Started[name])
+		steps = append(steps, inspect.Step{
+			Name: s.Secrets.Text(name), State: inspect.StepUnsure, At: at,
+			Key: state.StepKey(s.Reference.UID, recorded.Handler, recorded.Turn, name),
+		})
+	}
 	sort.SliceStable(steps, func(i, j int) bool { return steps[i].At.Before(steps[j].At) })
 	return steps
 }

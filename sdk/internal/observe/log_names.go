@@ -36,6 +36,7 @@ const (
 	LogFailureRetried   LogName = "failure.retried"
 	LogStepOutdated     LogName = "step.outdated"
 	LogStepUnknown      LogName = "step.unknown"
+	LogStepUnsure       LogName = "step.unsure"
 	LogStartOverFailed  LogName = "startover.failed"
 
 	LogProcessingFinished    LogName = "processing.finished"

@@ -24,6 +24,10 @@ type HandlerSteps struct {
 	Steps   map[string]Step // results of the steps by their names; nil if there are none
 	Kept    map[string]Step // results of the steps of the creation that a deletion handler undoes; nil if there are none
 
+	// Started has the starts of the steps that must happen at most once, and have no result yet. An empty start is removed from the
+	// object; nil if there are none.
+	Started map[string]string
+
 	// The following fields describe the attempt in this cycle, and are not stored.
 	Asked    []string // names of the steps that the attempt has requested
 	Made     bool     // a step of the attempt has succeeded
@@ -78,6 +82,18 @@ func (s HandlerSteps) WithStep(name string, step Step) HandlerSteps {
 	maps.Copy(steps, s.Steps)
 	steps[name] = step
 	s.Steps = steps
+	if _, started := s.Started[name]; started {
+		s = s.WithStarted(name, "")
+	}
+	return s
+}
+
+// WithStarted returns the record with the start of a step; an empty start removes it from the object.
+func (s HandlerSteps) WithStarted(name, at string) HandlerSteps {
+	started := make(map[string]string, len(s.Started)+1)
+	maps.Copy(started, s.Started)
+	started[name] = at
+	s.Started = started
 	return s
 }
 
@@ -91,6 +107,9 @@ func (s HandlerSteps) Ended() HandlerSteps {
 			}
 			ended.Kept[name] = step
 		}
+	}
+	for name := range s.Started {
+		ended = ended.WithStarted(name, "")
 	}
 	return ended
 }
@@ -137,10 +156,12 @@ type StepStorage struct {
 
 // Read returns the record of a handler. If there is no readable record, it returns an empty record.
 func (s StepStorage) Read(obj map[string]any, id string) HandlerSteps {
-	if steps, ok := decodeSteps(object.Annotations(obj)[s.key(id, obj)], obj); ok && steps.Handler == id {
-		return steps
+	steps, ok := decodeSteps(object.Annotations(obj)[s.key(id, obj)], obj)
+	if !ok || steps.Handler != id {
+		steps = HandlerSteps{Handler: id}
 	}
-	return HandlerSteps{Handler: id}
+	steps.Started = s.started(obj, id)
+	return steps
 }
 
 // ReadAll returns the records of the handlers and of their sub-handlers, sorted by the handlers' ids. It ignores records of
@@ -152,6 +173,7 @@ func (s StepStorage) ReadAll(obj map[string]any, ids []string) []HandlerSteps {
 			continue
 		}
 		if steps, ok := decodeSteps(stored, obj); ok && key == s.key(steps.Handler, obj) && steps.isOf(ids) {
+			steps.Started = s.started(obj, steps.Handler)
 			all = append(all, steps)
 		}
 	}
@@ -187,6 +209,9 @@ func decodeSteps(stored any, obj map[string]any) (HandlerSteps, bool) {
 
 // Store records steps through the patch. It removes the annotation of an empty record.
 func (s StepStorage) Store(obj map[string]any, steps HandlerSteps, p *patch.Patch) error {
+	if err := s.storeStarted(obj, steps, p); err != nil {
+		return err
+	}
 	key := s.key(steps.Handler, obj)
 	_, stored := object.Annotations(obj)[key]
 	if steps.Run.IsZero() && steps.Epoch == 0 && len(steps.Kept) == 0 {
@@ -239,7 +264,7 @@ func (s StepStorage) Size(obj map[string]any) (size int) {
 
 func (s StepStorage) owns(key string) bool {
 	name, ours := strings.CutPrefix(key, s.Prefix)
-	return ours && strings.HasPrefix(name, "/"+stepsName)
+	return ours && (strings.HasPrefix(name, "/"+stepsName) || strings.HasPrefix(name, "/"+startedName))
 }
 
 func (s StepStorage) key(id string, obj map[string]any) string {

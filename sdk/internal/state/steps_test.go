@@ -142,3 +142,41 @@ func TestSteps_UnaskedOfTheSameState(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestSteps_StartsAreRemovedWithTheResultAndWithTheEnd(t *testing.T) {
+	storage, obj := StepStorage{Prefix: "kopf.zalando.org"}, map[string]any{"metadata": map[string]any{"uid": "u"}}
+	store := func(obj map[string]any, steps HandlerSteps) map[string]any {
+		t.Helper()
+		p := patch.NewPatch()
+		if err := storage.Store(obj, steps, p); err != nil {
+			t.Fatal(err)
+		}
+		return patch.Merged(obj, p.Tree())
+	}
+	const key = "kopf.zalando.org/started-step.create.mail"
+	run := HandlerSteps{Handler: "create", Run: time.Unix(1e9, 0).UTC()}
+	begun := store(obj, run.WithStarted("mail", "2026-01-02T03:04:05"))
+	if got := storage.Read(begun, "create").Started; len(got) != 1 || got["mail"] != "2026-01-02T03:04:05" || object.Annotations(begun)[key] == nil {
+		t.Errorf("started: %v", got)
+	}
+	if all := storage.ReadAll(begun, []string{"create"}); len(all) != 1 || len(all[0].Started) != 1 {
+		t.Errorf("of all: %+v", all)
+	}
+	if other := storage.Read(begun, "create/sub"); len(other.Started) != 0 {
+		t.Errorf("another handler has the start: %v", other.Started)
+	}
+	if left := storage.Clear(begun); len(object.Annotations(left)) != 0 {
+		t.Errorf("the essence has %v", object.Annotations(left))
+	}
+	steps := storage.Read(begun, "create")
+	if ended := store(begun, steps.WithStep("mail", Step{Result: []byte("1")})); object.Annotations(ended)[key] != nil {
+		t.Error("the start stays beside the result")
+	}
+	if ended := store(begun, steps.Ended()); object.Annotations(ended)[key] != nil {
+		t.Error("the start stays after the end")
+	}
+	copied := patch.Merged(begun, map[string]any{"metadata": map[string]any{"uid": "other"}})
+	if got := storage.Read(copied, "create").Started; len(got) != 0 {
+		t.Errorf("a copy has the start of the original: %v", got)
+	}
+}

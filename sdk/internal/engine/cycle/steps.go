@@ -28,6 +28,7 @@ import (
 var (
 	errStepRuns  = errors.New("another step or the sub-handlers of the same handler are running: steps run one after the other, and do not nest")
 	errStepEnded = errors.New("the handler has returned before the end of its step")
+	errStepLeft  = errors.New("an earlier attempt or process has not recorded a result")
 )
 
 // stepRoom is the room in bytes that the annotations of an object must have before a step is called.
@@ -64,7 +65,8 @@ func (s *subhandlers) close() {
 }
 
 // Step implements [handlers.Keyed].
-func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, do func(context.Context) ([]byte, error)) (result []byte, err error) {
+func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.StepCall) (result []byte, err error) {
+	name := one.Name
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("step %q: %w", name, err)
@@ -85,18 +87,7 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 	id := outbox.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
 	step, called := c.memory.Outbox.Steps[id]
 	if !called {
-		if err := planning.CheckStep(); err != nil {
-			return nil, handlers.AsPermanent(err)
-		}
-		if err := c.checkStepRoom(steps); err != nil {
-			return nil, err
-		}
-		if fence.MayBegin(ctx) != nil {
-			return nil, core.ErrStopping
-		}
-		s.reportStep(steps, name, inspect.StepRunning)
-		if step, err = c.callStep(ctx, handlers.StepRef{Handler: s.parent.ID, Step: name}, do); err != nil {
-			s.reportStep(steps, name, "")
+		if steps, step, err = s.call(ctx, steps, one); err != nil {
 			return nil, err
 		}
 	}
@@ -107,6 +98,48 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, name string, 
 	}
 	s.reportStep(steps, name, inspect.StepRecorded)
 	return step.Result, nil
+}
+
+// call calls a step that has no result. It returns the record with the start of the step.
+func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one handlers.StepCall) (state.HandlerSteps, state.Step, error) {
+	c, name := s.cycle, one.Name
+	if steps.Started[name] != "" && one.Once {
+		return steps, state.Step{}, s.unsure(steps, name, errStepLeft)
+	}
+	if err := planning.CheckStep(); err != nil {
+		return steps, state.Step{}, handlers.AsPermanent(err)
+	}
+	if err := c.checkStepRoom(steps); err != nil {
+		return steps, state.Step{}, err
+	}
+	if fence.MayBegin(ctx) != nil {
+		return steps, state.Step{}, core.ErrStopping
+	}
+	if one.Once {
+		var err error
+		if steps, err = s.recordStart(ctx, steps, name); err != nil {
+			return steps, state.Step{}, err
+		}
+	}
+	s.reportStep(steps, name, inspect.StepRunning)
+	failed := false // the function has returned an error; otherwise, its result cannot be recorded
+	step, err := c.callStep(ctx, handlers.StepRef{Handler: s.parent.ID, Step: name}, func(ctx context.Context) ([]byte, error) {
+		text, err := one.Do(ctx)
+		failed = err != nil
+		return text, err
+	})
+	if err == nil {
+		return steps, step, nil
+	}
+	s.reportStep(steps, name, "")
+	if !one.Once {
+		return steps, step, err
+	}
+	if kind := handlers.ErrorKindOf(err); failed && (kind == handlers.KindTemporary || kind == handlers.KindPermanent) {
+		c.view.NoteSteps(steps.WithStarted(name, "")) // the patch with the outcome removes the start
+		return steps, step, err
+	}
+	return steps, step, s.unsure(steps, name, err)
 }
 
 // reportUnknown reports the recorded steps that the attempt did not request, because a release has probably renamed or removed these
@@ -137,6 +170,39 @@ func (s *subhandlers) reportUnknown(out handlers.Outcome) {
 	}
 }
 
+// recordStart records the start of a step before its call. The call begins here, also if the operator is asked to stop in between.
+func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps, name string) (state.HandlerSteps, error) {
+	c := s.cycle
+	started := steps.WithStarted(name, object.FormatTime(c.deps.Now()))
+	p, err := c.plan.StepPatch(c.view, started, c.writes.Own)
+	if err != nil {
+		return steps, err
+	}
+	if err := c.sendStep(ctx, p); err != nil {
+		c.view.NoteSteps(steps.WithStarted(name, "")) // the object may have the start, if only the answer was lost
+		if core.IsFenced(err) {
+			return steps, err
+		}
+		return steps, handlers.AsTemporary(fmt.Errorf("record the start: %w", err), recordAgain)
+	}
+	c.view.NoteSteps(started)
+	return started, nil
+}
+
+// unsure returns the error of a step that has perhaps happened, and reports it.
+func (s *subhandlers) unsure(steps state.HandlerSteps, name string, why error) error {
+	c, key := s.cycle, s.cycle.view.StepStorage().StartedKey(s.parent.ID, name, s.cycle.view.Stored)
+	s.reportStep(steps, name, inspect.StepUnsure)
+	c.subject.Logger.Error(fmt.Sprintf("Step %q of handler '%s' has started and perhaps happened; it is not repeated", name, s.parent.ID),
+		observe.EventKey, observe.LogStepUnsure, "error", why)
+	where := strings.TrimSuffix(c.served.Resource.Plural+"."+c.served.Resource.Version+"."+c.served.Resource.Group, "."+c.served.Resource.Version+".")
+	if c.object.Namespace != "" {
+		where += " -n " + c.object.Namespace
+	}
+	return handlers.AsPermanent(fmt.Errorf("%w: %w. If it has not happened, remove its start, and retry the handler: kubectl annotate %s %s %s-",
+		handlers.ErrStepUnsure, why, where, c.object.Name, key))
+}
+
 // callStep calls the function of a step, and returns the record of the result.
 func (c *cycle) callStep(ctx context.Context, ref handlers.StepRef, do func(context.Context) ([]byte, error)) (step state.Step, err error) {
 	if step.Result, err = do(ctx); err != nil {
@@ -160,6 +226,8 @@ func (s *subhandlers) reportStep(steps state.HandlerSteps, name string, as inspe
 	at := s.cycle.deps.Now()
 	if recorded, ok := steps.Steps[name]; ok {
 		at, _ = object.ParseTime(recorded.At) // zero if another program has changed the record
+	} else if as == inspect.StepUnsure {
+		at, _ = object.ParseTime(steps.Started[name])
 	}
 	s.emitStep(state.StepTurn(s.cycle.plan.Cause.Reason, steps.Epoch), inspect.Step{Name: name, State: as, At: at})
 }

@@ -14,12 +14,12 @@ func (p *Plan) CountedSteps(v *View, changing []string) []observe.RecordedSteps 
 	}
 	var counted []observe.RecordedSteps
 	for _, steps := range v.StepStorage().ReadAll(v.Stored, changing) {
-		if len(steps.Steps) == 0 {
+		if len(steps.Steps)+len(steps.Started) == 0 {
 			continue
 		}
 		if reason, count := p.handlingOf(v, steps); count {
 			counted = append(counted, observe.RecordedSteps{
-				Handler: steps.Handler, Turn: state.StepTurn(reason, steps.Epoch), Steps: steps.Steps,
+				Handler: steps.Handler, Turn: state.StepTurn(reason, steps.Epoch), Steps: steps.Steps, Started: steps.Started,
 			})
 		}
 	}
