@@ -1,8 +1,10 @@
 package tui
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -87,7 +89,7 @@ func TestPlan_ShowsErrorsInTwoLinesAndKeepsTheLastPlan(t *testing.T) {
 		}
 		return demoPlan(ctx, report)
 	}).press("i", "n").sees("1 fail")
-	err = errors.New("the saved code cannot be built; 8 shows the errors")
+	err = errors.New("the saved code cannot be built: claims.go:49: undefined: newSiez")
 	u.press("n").sees("✗ no plan").sees("✗ the saved code cannot be built").sees("1  fail")
 	err = nil
 	u.press("n").seesNot("✗ no plan")
@@ -116,5 +118,31 @@ func TestPlan_NoPageWithoutPlans(t *testing.T) {
 	u := start(t, "normal", 80, 24).press("i").sees("no action on i")
 	if slices.Contains(u.app.pageKeys(), parts.PlanPage) {
 		t.Error("the page can be opened")
+	}
+}
+
+func TestPlan_EndsWithTheWorkbench(t *testing.T) {
+	in, keyboard := io.Pipe()
+	t.Cleanup(func() { _ = keyboard.Close() })
+	var out bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	started, ended, done := make(chan struct{}), false, make(chan error, 1)
+	go func() {
+		done <- Run(ctx, newFakeSource(demo(noon)), Options{Input: in, Output: &out, Environ: []string{"TERM=xterm-256color"},
+			Plan: func(ctx context.Context, _ func(string)) (*parts.Plan, error) {
+				close(started)
+				<-ctx.Done()
+				ended = true
+				return nil, context.Cause(ctx)
+			}})
+	}()
+	if _, err := keyboard.Write([]byte("in")); err != nil {
+		t.Fatal(err)
+	}
+	<-started
+	cancel()
+	if err := <-done; err != nil || !ended {
+		t.Errorf("the workbench ended before the plan, %v", err)
 	}
 }

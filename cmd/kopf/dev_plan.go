@@ -51,8 +51,17 @@ func shortError(err error) error {
 	if unavailable, ok := errors.AsType[*box.UnavailableError](err); ok {
 		return fmt.Errorf("%w\nthe operator is not started outside of a box; kopf plan has the flag --box", printable.Error(unavailable))
 	}
-	if _, ok := errors.AsType[*runner.BuildFailure](err); ok {
-		return errors.New("the saved code cannot be built; 8 shows the errors")
+	if failure, ok := errors.AsType[*runner.BuildFailure](err); ok && len(failure.Errors) > 0 {
+		first := failure.Errors[0]
+		message, _, _ := strings.Cut(first.Message, "\n")
+		if first.File != "" {
+			message = fmt.Sprintf("%s:%d: %s", first.File, first.Line, message)
+		}
+		text := "the saved code cannot be built: " + message
+		if n := len(failure.Errors) - 1; n > 0 {
+			text += fmt.Sprintf(", and %s more", explain.Count(n, "error"))
+		}
+		return errors.New(text)
 	}
 	lines := strings.Split(err.Error(), "\n")
 	return errors.New(strings.Join(lines[:min(2, len(lines))], "\n"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/plan/shapes"
+	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -59,6 +60,10 @@ func TestPlanPage_MarksObjectsThatWouldChange(t *testing.T) {
 
 func TestShortError_HasAtMostTwoLines(t *testing.T) {
 	if err := shortError(errors.New("a\nb\nc")); err == nil || err.Error() != "a\nb" {
+		t.Errorf("got %v", err)
+	}
+	broken := &runner.BuildFailure{Errors: []runner.BuildError{{File: "claims.go", Line: 49, Message: "undefined: newSiez\nmore"}, {Message: "other"}}}
+	if err := shortError(fmt.Errorf("build: %w", broken)); err == nil || err.Error() != "the saved code cannot be built: claims.go:49: undefined: newSiez, and 1 error more" {
 		t.Errorf("got %v", err)
 	}
 	if err := shortError(nil); err != nil {
