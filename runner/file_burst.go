@@ -19,6 +19,7 @@ const (
 type burst struct {
 	paths map[string]bool
 	first time.Time
+	last  time.Time
 	timer *time.Timer
 	ended bool
 }
@@ -33,6 +34,7 @@ func (b *burst) add(path string) {
 	if len(b.paths) == 0 {
 		b.first = time.Now()
 	}
+	b.last = time.Now()
 	b.paths[path] = true
 	b.ended = false
 	b.timer.Reset(max(0, min(quietPeriod, maxBurst-time.Since(b.first))))

@@ -44,3 +44,16 @@ func TestBurst_EndsAfterQuietPeriod(t *testing.T) {
 		t.Errorf("endless changes end after %s, want %s", got, maxBurst)
 	}
 }
+
+func TestBurst_KnowsTheLastChange(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		b := newBurst()
+		defer b.stop()
+		b.add("x.go")
+		time.Sleep(30 * time.Millisecond)
+		b.add("y.go")
+		if got := b.last.Sub(b.first); got != 30*time.Millisecond {
+			t.Errorf("the last change is %s after the first", got)
+		}
+	})
+}

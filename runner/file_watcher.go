@@ -12,6 +12,7 @@ import (
 // change is a burst of changes of files, such as a save.
 type change struct {
 	at    time.Time // time of the first change
+	last  time.Time // time of the last change
 	files []string  // paths of the changed files, sorted
 }
 
@@ -66,7 +67,7 @@ func (w *watcher) run(ctx context.Context) {
 		var out chan change
 		var latest change
 		if burst.ended {
-			out, latest = w.changed, change{at: burst.first, files: burst.files()}
+			out, latest = w.changed, change{at: burst.first, last: burst.last, files: burst.files()}
 		}
 		select {
 		case <-ctx.Done():

@@ -47,7 +47,7 @@ type buildResult struct {
 func (l *loop) handleSavedSources(c change) {
 	files := l.relative(c.files)
 	l.store.update(func(s *State) {
-		s.Build.SavedAt = c.at
+		s.Build.SavedAt = c.last
 		if l.opts.NoReload {
 			s.Build.Saved = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Build.Saved, files))))
 		}
