@@ -55,9 +55,9 @@ func TestPlan_ShapesUnfold(t *testing.T) {
 	u := startPlanning(t, 80, 24, demoPlan)
 	u.press("i").sees("n makes a plan").press("n").sees("plan: 1 fail, 2 change, 8 unchanged").cursorOn("1  fail")
 	u.sees("not tried: timer probe on 3 objects").sees("not known: other controllers").seesNot("spec.size must be set")
-	u.press("enter").sees("create: would fail: spec.size must be set").sees("objects: default/ml-train")
+	u.press("enter").sees("create: would fail: spec.size must be set").sees("objects (1): default/ml-train")
 	u.press("j", "enter").cursorOn("1  fail").seesNot("spec.size must be set")
-	u.press("j", "enter").sees(`~ spec.resources.requests.storage: "1Gi" → "1Ti"`).sees("objects: default/web-cache, default/web-data")
+	u.press("j", "enter").sees(`~ spec.resources.requests.storage: "1Gi" → "1Ti"`).sees("objects (2): default/web-cache, default/web-data")
 	u.press("G").cursorOn("changed since").press("enter").sees("no entry is selected")
 	u.resize(40, 10).press("g").sees("copy of dev").press("esc", "G").sees("since 14:02:22")
 }
@@ -68,8 +68,8 @@ func TestPlan_MarksRowsUntilTheSavedBuildRuns(t *testing.T) {
 	u.press("1").sees("Δ web-cache").sees("Δ ml-train").seesNot("Δ web-data")
 	u.press("/", "m", "l", "-", "enter").sees("Δ the saved code would fail").press("w").sees("create: would fail: spec.size must be set").press("esc", "esc", "esc")
 	u.press("/").write("web-cache").press("enter", "o").sees("Δ Deployment web-cache").seesNot("Δ ConfigMap").press("esc", "esc", "esc")
-	u.publish(func(s *runner.State) { s.Build.Saved = nil })
-	u.press("1").seesNot("Δ").press("i").sees("1 fail, 2 change").seesNot("does not run yet")
+	u.publish(func(s *runner.State) { s.Build.Saved, s.Process.Started = nil, noon.Add(time.Second) })
+	u.press("1").seesNot("Δ").press("i").sees("! stale: the operator has started since").seesNot("does not run yet")
 }
 
 func TestPlan_IsStaleAfterASave(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPlan_IsStaleAfterASave(t *testing.T) {
 	u.publish(func(s *runner.State) {
 		s.Build.Saved, s.Build.SavedAt = []string{"claims.go", "pods.go"}, noon.Add(time.Second)
 	})
-	u.sees("! stale").sees("claims.go, pods.go saved since this plan began").press("1").seesNot("Δ")
+	u.sees("! stale").sees("code was saved since: claims.go, pods.go; n makes").press("1").seesNot("Δ")
 	u.wait(2*time.Second).press("i", "n").seesNot("stale").press("1").sees("Δ web-cache")
 }
 
@@ -112,6 +112,15 @@ func TestPlan_RunsInTheBackgroundAndIsCancelled(t *testing.T) {
 	u.run(wait)
 	u.sees("the plan was cancelled").sees("n makes a plan")
 	u.app.plans.Wait()
+}
+
+func TestPlan_IncompletePlansAreWarnings(t *testing.T) {
+	u := startPlanning(t, 80, 24, func(ctx context.Context, report func(string)) (*parts.Plan, error) {
+		plan, err := demoPlan(ctx, report)
+		plan.Incomplete, plan.Sentence = true, "incomplete: "+plan.Sentence
+		return plan, err
+	})
+	u.press("i", "n").sees(" incomplete: 1 fail").seesNot("✓ plan")
 }
 
 func TestPlan_NoPageWithoutPlans(t *testing.T) {

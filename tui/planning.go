@@ -44,6 +44,9 @@ func (a *app) showPlan(msg plannedMsg) {
 	g := a.screen.Planning
 	g.Running, g.Err, a.cancelPlan = time.Time{}, msg.err, nil
 	switch {
+	case msg.plan != nil && msg.plan.Incomplete:
+		g.Plan, g.Began = msg.plan, msg.began
+		a.toast.Refusal(a.screen.Now, "plan: "+msg.plan.Sentence)
 	case msg.plan != nil:
 		g.Plan, g.Began = msg.plan, msg.began
 		a.toast.Success(a.screen.Now, "plan: "+msg.plan.Sentence)

@@ -52,6 +52,9 @@ type Options struct {
 	// The error is of one or two lines. Without it, there is no page for plans. May be nil.
 	Plan func(ctx context.Context, report func(step string)) (*parts.Plan, error)
 
+	// Ended is called when the screen has ended, before Run waits for the end of a plan. May be nil.
+	Ended func()
+
 	// Layout is the file that keeps the user's choices about the screen between sessions. If it is empty, nothing is
 	// kept.
 	Layout string
@@ -98,6 +101,9 @@ func Run(ctx context.Context, source Source, opts Options) error {
 		program.Quit()
 	})
 	_, err := program.Run()
+	if opts.Ended != nil {
+		opts.Ended()
+	}
 	cancel()
 	background.Wait()
 	a.plans.Wait()

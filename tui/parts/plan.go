@@ -14,6 +14,8 @@ type Plan struct {
 	// Header describes the copy of the cluster, and Sentence sums the plan up.
 	Header, Sentence string
 
+	Incomplete bool // the run ended before nothing was left to do
+
 	Shapes []PlanShape
 
 	// Footer are the lines after the shapes: the requests, everything that was not tried, and everything that is not known.
@@ -55,14 +57,21 @@ type StartPlan struct{}
 // CancelPlan asks the app to end the plan that is being made.
 type CancelPlan struct{}
 
-// IsStale reports whether code was saved after the plan began.
-func (p *Planning) IsStale(s *explain.State) bool {
-	return p.Plan != nil && s.Build.SavedAt.After(p.Began)
+// Stale returns the reason why the plan is outdated; empty if it is not.
+func (p *Planning) Stale(s *explain.State) string {
+	switch {
+	case p.Plan == nil:
+	case s.Build.SavedAt.After(p.Began):
+		return "code was saved since"
+	case s.Process.Started.After(p.Began):
+		return "the operator has started since"
+	}
+	return ""
 }
 
 // HasMarks reports whether objects are marked: the plan is of saved code that does not run yet.
 func (p *Planning) HasMarks(s *explain.State) bool {
-	return p != nil && p.Plan != nil && len(s.Build.Saved) > 0 && !p.IsStale(s)
+	return p != nil && p.Plan != nil && len(s.Build.Saved) > 0 && p.Stale(s) == ""
 }
 
 // MarkOf returns the mark of an object.

@@ -26,7 +26,7 @@ func (p *Page) drawWhy(b *render.Block) {
 	gap()
 	parts.DrawVerdict(s, all, p.last, 4)
 	gap()
-	parts.DrawPlanMark(s, all, p.ref, whyLines)
+	parts.DrawPlanMark(s, all, p.ref, 40)
 	if owner := s.State.OwnerOf(p.last); owner != nil {
 		all.End(all.Line().Skip(1).Cell(explain.Dim, "child of", 10).Put(explain.Text, owner.Kind+" "+owner.Name))
 	}

@@ -99,7 +99,7 @@ func (p *Page) collect() {
 			text := strings.TrimLeft(line, " ")
 			add(i, lineTone(text), 4+len(line)-len(text), text)
 		}
-		add(i, explain.Dim, 4, "objects: "+strings.Join(s.Objects[:min(len(s.Objects), maxObjects)], ", ")+more(len(s.Objects)-maxObjects))
+		add(i, explain.Dim, 4, fmt.Sprintf("objects (%s): ", explain.Thousands(len(s.Objects)))+strings.Join(s.Objects[:min(len(s.Objects), maxObjects)], ", ")+more(len(s.Objects)-maxObjects))
 	}
 	for _, line := range p.plan.Footer {
 		add(-1, explain.Text, 0, line)
@@ -155,10 +155,14 @@ func (p *Page) Summary(l *render.Line, short bool) {
 		l.Put(explain.Err, "✗ no plan")
 	case g.Plan == nil:
 		l.Put(explain.Dim, "the changes that the saved code would make")
-	case g.IsStale(p.screen.State):
-		l.Put(explain.Warn, "! stale").Put(explain.Dim, ": code was saved since")
+	case g.Stale(p.screen.State) != "":
+		l.Put(explain.Warn, "! stale").Put(explain.Dim, ": "+g.Stale(p.screen.State))
 	default:
-		l.Put(explain.Text, g.Plan.Sentence)
+		tone := explain.Text
+		if g.Plan.Incomplete {
+			tone = explain.Warn
+		}
+		l.Put(tone, g.Plan.Sentence)
 		if short {
 			return
 		}
@@ -184,10 +188,13 @@ func (p *Page) View() string {
 	b := p.screen.Block(p.w, p.h)
 	g := p.screen.Planning
 	if g.Err != nil && g.Running.IsZero() {
-		b.Prose(explain.Err, "✗ "+g.Err.Error(), 2)
+		b.Prose(explain.Err, "✗ "+g.Err.Error(), 6)
 	}
-	if g.IsStale(p.screen.State) {
-		b.Prose(explain.Warn, "! "+strings.Join(p.staleFiles(), ", ")+" saved since this plan began; n makes a new one", 2)
+	if reason := g.Stale(p.screen.State); reason != "" {
+		if files := p.savedFiles(); files != "" {
+			reason += ": " + files
+		}
+		b.Prose(explain.Warn, "! "+reason+"; n makes a new plan", 2)
 	}
 	p.above = b.Len()
 	if p.plan == nil {
@@ -198,17 +205,8 @@ func (p *Page) View() string {
 	return b.String()
 }
 
-// staleFiles names the files that were saved last.
-func (p *Page) staleFiles() []string {
-	build := p.screen.State.Build
-	switch files := build.Saved; {
-	case len(files) > 0:
-		return files
-	case len(build.Files) > 0:
-		return build.Files
-	}
-	return []string{"code was"}
-}
+// savedFiles names the saved files that do not run yet.
+func (p *Page) savedFiles() string { return strings.Join(p.screen.State.Build.Saved, ", ") }
 
 func (p *Page) drawIntroduction(b *render.Block) {
 	if b.Len() == 0 {
@@ -220,9 +218,9 @@ func (p *Page) drawIntroduction(b *render.Block) {
 	}
 	b.Prose(explain.Dim, "n makes a plan: the saved code is built, and runs on a copy of the objects of this cluster, in a box without a network, "+
 		"until nothing is left to do. The cluster gets only requests to get and list, and the running operator continues.", 6)
-	if files := p.screen.State.Build.Saved; len(files) > 0 {
+	if files := p.savedFiles(); files != "" {
 		b.Blank()
-		b.Prose(explain.Accent, "Saved code does not run yet: "+strings.Join(files, ", ")+"; b builds and runs it.", 2)
+		b.Prose(explain.Accent, "Saved code does not run yet: "+files+"; b builds and runs it.", 2)
 	}
 }
 
