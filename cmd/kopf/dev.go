@@ -195,12 +195,21 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 		cancel(err) // the session has ended
 		ended <- err
 	}()
+	slow := time.AfterFunc(slowStop, func() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "kopf: the operator is stopping; ctrl+c ends it at once")
+	})
+	slow.Stop()
+	stop := func() {
+		cancel(nil)
+		slow.Reset(slowStop)
+	}
 	if serve != nil {
 		err = serve(ctx, session)
 	} else if screen {
 		err = libraries.hideWhile(func() error {
 			return tui.Run(ctx, session, tui.Options{
 				Plan:         newDevPlan(session, f, patterns),
+				Ended:        stop,
 				Title:        strings.Join(patterns, " "),
 				ClusterStays: f.isShared(),
 				Layout:       layoutFile(),
@@ -211,10 +220,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	} else {
 		err = streamUntil(ctx, cmd.OutOrStdout(), session, f)
 	}
-	cancel(nil)
-	slow := time.AfterFunc(slowStop, func() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "kopf: the operator is stopping; ctrl+c ends it at once")
-	})
+	stop()
 	err = errors.Join(err, <-ended, interruption(cmd.Context()))
 	slow.Stop()
 	missing := deployed.report(cmd.ErrOrStderr())

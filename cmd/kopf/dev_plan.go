@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/explain"
 	"github.com/kopf-dev/kopf/plan/box"
 	"github.com/kopf-dev/kopf/plan/shapes"
+	"github.com/kopf-dev/kopf/plan/trial"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/printable"
@@ -21,23 +22,35 @@ import (
 
 // newDevPlan returns the function that makes plans for kopf dev: of its packages, for a copy of its cluster, with the defaults of kopf plan.
 func newDevPlan(session *runner.Session, f *operatorFlags, patterns []string) func(context.Context, func(string)) (*parts.Plan, error) {
-	return func(ctx context.Context, report func(string)) (_ *parts.Plan, err error) {
+	return func(ctx context.Context, report func(string)) (*parts.Plan, error) {
 		cluster := session.State().Cluster
+		if cluster.Phase != runner.ClusterReady {
+			return nil, errors.New("no cluster answers") // without a kubeconfig, the planner would read the cluster of the current context
+		}
 		var flags planFlags
 		flags.add(&cobra.Command{}) // sets the defaults
 		flags.kubeconfig, flags.context, flags.namespaces = cluster.Kubeconfig, cluster.Context, f.namespaces
 		report("building the operator and copying the cluster")
 		p := &planner{
 			flags: &flags, patterns: patterns, step: report,
-			say:      func(format string, args ...any) { session.Say(false, fmt.Sprintf(format, args...)) },
-			progress: func(progress devcluster.Progress) { report(progressText(progress)) },
+			say: func(format string, args ...any) { session.Say(false, fmt.Sprintf(format, args...)) },
+			progress: func(progress devcluster.Progress) {
+				if progress.Phase != devcluster.PhaseReady {
+					report(progressText(progress))
+				}
+			},
 		}
 		defer func() {
-			err = shortError(errors.Join(err, p.close(context.WithoutCancel(ctx))))
+			if err := p.close(context.WithoutCancel(ctx)); err != nil {
+				session.Fault("clean up after the plan: " + oneLine(err))
+			}
 		}()
 		plan, err := p.plan(ctx)
 		if err != nil {
-			return nil, err
+			if ctx.Err() == nil {
+				session.Fault("no plan: " + oneLine(err))
+			}
+			return nil, shortError(err)
 		}
 		return planPage(plan), nil
 	}
@@ -52,33 +65,43 @@ func shortError(err error) error {
 		return fmt.Errorf("%w\nthe operator is not started outside of a box; kopf plan has the flag --box", printable.Error(unavailable))
 	}
 	if failure, ok := errors.AsType[*runner.BuildFailure](err); ok && len(failure.Errors) > 0 {
-		first := failure.Errors[0]
-		message, _, _ := strings.Cut(first.Message, "\n")
-		if first.File != "" {
-			message = fmt.Sprintf("%s:%d: %s", first.File, first.Line, message)
-		}
-		text := "the saved code cannot be built: " + message
+		first, _, _ := strings.Cut(failure.Errors[0].String(), "\n")
+		text := "the saved code cannot be built: " + first
 		if n := len(failure.Errors) - 1; n > 0 {
 			text += fmt.Sprintf(", and %s more", explain.Count(n, "error"))
 		}
 		return errors.New(text)
 	}
 	lines := strings.Split(err.Error(), "\n")
+	if exit, ok := errors.AsType[*trial.ExitError](err); ok && len(exit.Output) > 0 {
+		cause := exit.Output[len(exit.Output)-1]
+		if i := slices.IndexFunc(exit.Output, func(line string) bool { return strings.HasPrefix(line, "panic:") }); i >= 0 {
+			cause = exit.Output[i]
+		}
+		lines = []string{lines[0], cause}
+	}
 	return errors.New(strings.Join(lines[:min(2, len(lines))], "\n"))
 }
 
 // planPage returns a plan for the workbench.
 func planPage(p *shapes.Plan) *parts.Plan {
 	header, sentence, texts, footer := p.Texts()
-	page := &parts.Plan{Header: header, Sentence: sentence, Marks: make(map[inspect.Ref]parts.PlanMark)}
+	if p.Ended != "" {
+		sentence = "incomplete: " + sentence
+	}
+	page := &parts.Plan{Header: header, Sentence: sentence, Incomplete: p.Ended != "", Marks: make(map[inspect.Ref]parts.PlanMark)}
 	for i, s := range p.Shapes {
 		title, text, _ := strings.Cut(strings.TrimRight(texts[i], "\n"), "\n")
 		shape := parts.PlanShape{Title: strings.TrimSpace(title), Tone: verdictTones[s.Verdict], Objects: s.Objects}
 		if text != "" {
-			shape.Lines = strings.Split(unindent(text), "\n")
+			text = strings.ReplaceAll(unindent(text), ": see --report=FILE", ": kopf plan --report=FILE has them")
+			shape.Lines = strings.Split(text, "\n")
 		}
 		page.Shapes = append(page.Shapes, shape)
-		addMarks(page.Marks, s, shape)
+		markObjects(page.Marks, s, shape)
+	}
+	for _, s := range p.Shapes {
+		markDeletions(page.Marks, s)
 	}
 	for line := range strings.Lines(footer) {
 		page.Footer = append(page.Footer, strings.TrimSpace(line))
@@ -102,30 +125,44 @@ func unindent(text string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(text, indent), "\n"+indent, "\n")
 }
 
-// addMarks marks the objects of a shape, and other objects that the requests for them would change or delete.
-func addMarks(marks map[inspect.Ref]parts.PlanMark, s shapes.Shape, shape parts.PlanShape) {
-	objects := s.Objects
-	if s.Resource == "" {
-		objects = []string{""} // requests that belong to no handled object
-	}
-	for _, object := range objects {
+// markObjects marks the objects of the shapes, and other objects that their requests would change.
+func markObjects(marks map[inspect.Ref]parts.PlanMark, s shapes.Shape, shape parts.PlanShape) {
+	for _, object := range s.Objects {
 		if text := verdictTexts[s.Verdict]; text != "" && s.Resource != "" {
 			own := refOf(s.Resource, object)
+			if s.Verdict == shapes.VerdictChanges && !writes(s, object, own) {
+				text = "would act on it"
+			}
 			marks[own] = parts.PlanMark{Tone: shape.Tone, Text: text, Lines: shape.Lines}
 		}
+	}
+	for _, object := range s.Objects {
 		for _, w := range s.Writes {
 			ref, known := writtenRef(w, object)
-			if _, marked := marks[ref]; !known || marked {
-				continue
-			}
-			switch {
-			case slices.Contains(w.Verbs, "delete"):
-				marks[ref] = parts.PlanMark{Tone: explain.Err, Text: "would delete it"}
-			case !slices.Contains(w.Verbs, "create") && len(w.Changes) > 0:
+			if _, marked := marks[ref]; known && !marked && len(w.Refused) == 0 && len(w.Changes) > 0 && !slices.Contains(w.Verbs, "create") {
 				marks[ref] = parts.PlanMark{Tone: explain.Busy, Text: "would change it"}
 			}
 		}
 	}
+}
+
+// markDeletions marks the objects that the requests of a shape would delete. These marks replace all others.
+func markDeletions(marks map[inspect.Ref]parts.PlanMark, s shapes.Shape) {
+	for _, object := range s.Objects {
+		for _, w := range s.Writes {
+			if ref, known := writtenRef(w, object); known && len(w.Refused) == 0 && slices.Contains(w.Verbs, "delete") && !slices.Contains(w.Verbs, "create") {
+				marks[ref] = parts.PlanMark{Tone: explain.Err, Text: "would delete it", Lines: marks[ref].Lines}
+			}
+		}
+	}
+}
+
+// writes reports whether a shape has a change of the object itself.
+func writes(s shapes.Shape, object string, own inspect.Ref) bool {
+	return slices.ContainsFunc(s.Writes, func(w shapes.Write) bool {
+		ref, known := writtenRef(w, object)
+		return known && ref == own && len(w.Refused) == 0
+	})
 }
 
 // refOf returns the reference of an object, without its uid.

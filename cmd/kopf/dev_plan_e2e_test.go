@@ -48,7 +48,7 @@ func TestWorkbench_PlansSavedCode(t *testing.T) {
 	term.types("n")
 	term.shows("1 change", "this code does not run yet: b")
 	term.types("Enter")
-	term.shows(`→ "2h"`, "objects: default/one", "not tried: ")
+	term.shows(`→ "2h"`, "objects (1): default/one", "not tried: ")
 	term.types("1")
 	term.shows("Δ one", "Δ the saved code would change it")
 	term.types("y")

@@ -7,27 +7,50 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-dev/kopf/plan/proxy"
 	"github.com/kopf-dev/kopf/plan/shapes"
+	"github.com/kopf-dev/kopf/plan/trial"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 func TestPlanPage_MarksObjectsThatWouldChange(t *testing.T) {
 	kex := "kopfexamples.v1.kopf.dev"
-	page := planPage(&shapes.Plan{As: "now", NotTried: []string{"timer tick on 2 objects"}, Shapes: []shapes.Shape{
+	pod := func(verb, name string, code int32) proxy.Request {
+		object := map[string]any{"metadata": map[string]any{"name": name, "namespace": "shop", "uid": "uid-" + name}}
+		r := proxy.Request{Verb: verb, Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: "shop", Name: name, Handler: "start", Code: int(code), Before: object}
+		if code >= 400 {
+			r.After, r.Status = object, &metav1.Status{Code: code, Message: "forbidden"}
+		}
+		return r
+	}
+	unattributed, _ := shapes.Group(shapes.Trial{Requests: []proxy.Request{pod("delete", "stray", 200), pod("delete", "kept", 403)}})
+	page := planPage(&shapes.Plan{As: "now", Ended: "--timeout=1s was over", NotTried: []string{"timer tick on 2 objects"}, Shapes: append([]shapes.Shape{
 		{Verdict: shapes.VerdictFails, Count: 1, Resource: kex, Short: "kex", Objects: []string{"shop/bad"},
 			Handlers: []shapes.Handler{{ID: "extend", Outcome: shapes.OutcomeFails, Error: "spec.field must be set"}}},
 		{Verdict: shapes.VerdictChanges, Count: 2, Resource: kex, Short: "kex", Objects: []string{"shop/one", "shop/two"}, Writes: []shapes.Write{
 			{Verbs: []string{"create"}, Resource: "pods.v1", Name: "{namespace}/{name}-new"},
 			{Verbs: []string{"delete"}, Resource: "pods.v1", Name: "{namespace}/{name}-old"},
+			{Verbs: []string{"delete"}, Resource: "pods.v1", Name: "{namespace}/{name}-refused", Refused: []string{"forbidden"}},
 			{Verbs: []string{"patch"}, Resource: "configmaps.v1", Name: "{namespace}/all", Changes: []shapes.Change{{Path: "data.a", New: `"1"`}}},
 			{Verbs: []string{"patch"}, Resource: "secrets.v1", Name: "{namespace}/{name}"},
 			{Verbs: []string{"delete"}, Resource: "pods.v1", Name: "{namespace}/{name}-{random}"},
+			{Verbs: []string{"delete"}, Resource: kex, Name: "{namespace}/child"},
+		}},
+		{Verdict: shapes.VerdictChanges, Count: 1, Resource: kex, Short: "kex", Objects: []string{"shop/child"}, Writes: []shapes.Write{
+			{Verbs: []string{"patch"}, Resource: kex, Name: "{namespace}/{name}", Changes: []shapes.Change{{Path: "spec.a", New: `"1"`}}},
 		}},
 		{Verdict: shapes.VerdictRecords, Count: 1, Resource: kex, Short: "kex", Objects: []string{"shop/three"}},
-		{Verdict: shapes.VerdictChanges, Count: 1, Resource: "globals.v1.kopf.dev", Short: "glo", Objects: []string{"top"}},
-		{Verdict: shapes.VerdictChanges, Count: 1, Writes: []shapes.Write{{Verbs: []string{"delete"}, Resource: "pods.v1", Name: "shop/stray"}}},
-	}})
+		{Verdict: shapes.VerdictChanges, Count: 1, Resource: "globals.v1.kopf.dev", Short: "glo", Objects: []string{"top"}, Writes: []shapes.Write{
+			{Verbs: []string{"patch"}, Resource: "globals.v1.kopf.dev", Name: "{name}", Changes: []shapes.Change{{Path: "spec.a", New: `"1"`}}},
+		}},
+	}, unattributed...)})
+	if !page.Incomplete || !strings.HasPrefix(page.Sentence, "incomplete: ") {
+		t.Errorf("the plan is summed up as %q", page.Sentence)
+	}
 	var got []string
 	for ref, m := range page.Marks {
 		got = append(got, fmt.Sprintf("%s %s/%s %s", ref.Resource, ref.Namespace, ref.Name, m.Text))
@@ -37,8 +60,9 @@ func TestPlanPage_MarksObjectsThatWouldChange(t *testing.T) {
 		"configmaps.v1 shop/all would change it",
 		"globals.v1.kopf.dev /top would change it",
 		kex + " shop/bad would fail",
-		kex + " shop/one would change it",
-		kex + " shop/two would change it",
+		kex + " shop/child would delete it",
+		kex + " shop/one would act on it",
+		kex + " shop/two would act on it",
 		"pods.v1 shop/one-old would delete it",
 		"pods.v1 shop/stray would delete it",
 		"pods.v1 shop/two-old would delete it",
@@ -53,7 +77,7 @@ func TestPlanPage_MarksObjectsThatWouldChange(t *testing.T) {
 	if foot := strings.Join(page.Footer, "\n"); !strings.Contains(foot, "not tried: timer tick on 2 objects") || !strings.Contains(foot, "not known: nothing") {
 		t.Errorf("the end is %s", foot)
 	}
-	if s := page.Shapes[0]; s.Title != "1  fail         kex  extend  shop/bad" || len(page.Shapes) != 5 {
+	if s := page.Shapes[0]; s.Title != "1  fail         kex  extend  shop/bad" || len(page.Shapes) != 7 {
 		t.Errorf("the first of %d entries is %q", len(page.Shapes), s.Title)
 	}
 }
@@ -66,7 +90,19 @@ func TestShortError_HasAtMostTwoLines(t *testing.T) {
 	if err := shortError(fmt.Errorf("build: %w", broken)); err == nil || err.Error() != "the saved code cannot be built: claims.go:49: undefined: newSiez, and 1 error more" {
 		t.Errorf("got %v", err)
 	}
+	crash := &trial.ExitError{Err: errors.New("exit status 2"), Output: []string{"panic: no bucket", "goroutine 1 [running]:", "main.main()"}}
+	if err := shortError(crash); err == nil || err.Error() != "the operator ended by itself: exit status 2\npanic: no bucket" {
+		t.Errorf("got %v", err)
+	}
 	if err := shortError(nil); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestDevPlan_ReadsNoClusterUnlessTheSessionsIsReady(t *testing.T) {
+	session := runner.NewSession(runner.Options{})
+	plan, err := newDevPlan(session, &operatorFlags{}, []string{"./x"})(t.Context(), func(step string) { t.Errorf("it begins: %s", step) })
+	if plan != nil || err == nil || err.Error() != "no cluster answers" {
+		t.Errorf("got %v, %v", plan, err)
 	}
 }

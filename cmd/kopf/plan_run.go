@@ -301,6 +301,9 @@ func (p *planner) hidden() []string {
 	if home, err := os.UserHomeDir(); err == nil {
 		paths = append(paths, filepath.Join(home, ".kube"))
 	}
+	if state, err := workdir.StateHome(); err == nil {
+		paths = append(paths, filepath.Join(state, "connections")) // kubeconfigs of running operators
+	}
 	for i, path := range paths {
 		if absolute, err := filepath.Abs(path); err == nil {
 			paths[i] = absolute
