@@ -2,6 +2,7 @@ package printable
 
 import (
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -93,11 +94,9 @@ func (s *Secrets) Find(path []string, value any) []string {
 
 // longestFirst sorts values, since a longer one may contain others.
 func longestFirst(values []string) []string {
-	slices.SortFunc(values, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
+	sort.Slice(values, func(i, j int) bool {
+		a, b := values[i], values[j]
+		return len(a) > len(b) || len(a) == len(b) && a < b
 	})
 	return slices.Compact(values)
 }

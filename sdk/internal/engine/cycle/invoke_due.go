@@ -106,7 +106,9 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	if !counts {
 		return handlers.Outcome{}, core.ErrStopping
 	}
-	subs.reportUnknown(out)
+	if report := reportUnknown.Load(); report != nil {
+		(*report)(subs, out)
+	}
 	out.Subrefs = subs.refs
 	return out, nil
 }
@@ -144,6 +146,33 @@ type subhandlers struct {
 
 func (c *cycle) newSubhandlers(parent *handlers.Handler) *subhandlers {
 	return &subhandlers{cycle: c, parent: parent, registry: handlers.NewSubregistry(parent)}
+}
+
+// enter begins a step or the execution of the sub-handlers.
+func (s *subhandlers) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return handlers.AsPermanent(errStepEnded)
+	case s.busy:
+		return handlers.AsPermanent(errStepRuns)
+	}
+	s.busy = true
+	return nil
+}
+
+func (s *subhandlers) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = false
+}
+
+// close ends the call. It waits until the record of a step is written.
+func (s *subhandlers) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 }
 
 // Turn implements [handlers.Keyed].

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -31,38 +32,14 @@ var (
 	errStepLeft  = errors.New("an earlier attempt or process has not recorded a result")
 )
 
+// reportUnknown is set by the first step, so that operators without steps do not link the function.
+var reportUnknown atomic.Pointer[func(*subhandlers, handlers.Outcome)]
+
 // stepRoom is the room in bytes that the annotations of an object must have before a step is called.
 const stepRoom = 2 * state.MaxStepResult
 
 // recordAgain is the delay of the next attempt at a handler after a step could not be recorded.
 const recordAgain = time.Second
-
-// enter begins a step or the execution of the sub-handlers.
-func (s *subhandlers) enter() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return handlers.AsPermanent(errStepEnded)
-	case s.busy:
-		return handlers.AsPermanent(errStepRuns)
-	}
-	s.busy = true
-	return nil
-}
-
-func (s *subhandlers) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy = false
-}
-
-// close ends the call. It waits until the record of a step is written.
-func (s *subhandlers) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-}
 
 // Step implements [handlers.Keyed].
 func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.StepCall) (result []byte, err error) {
@@ -78,6 +55,8 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.
 	defer s.leave()
 	c := s.cycle
 	ctx = fence.Carry(ctx, c.plan.Cause.Context)
+	report := (*subhandlers).reportUnknown
+	reportUnknown.Store(&report)
 	steps := c.plan.UseSteps(c.view, s.parent.ID, started).WithAsked(name)
 	c.view.NoteSteps(steps)
 	if step, ok := steps.Steps[name]; ok {

@@ -1,7 +1,7 @@
 package intents
 
 import (
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -17,7 +17,7 @@ var eventTimes = []object.Path{
 
 // newestEvents returns the newest events, at most maxEvents, oldest first. It sorts the given slice.
 func newestEvents(events []map[string]any) []map[string]any {
-	slices.SortStableFunc(events, func(a, b map[string]any) int { return seenLast(a).Compare(seenLast(b)) })
+	sort.SliceStable(events, func(i, j int) bool { return seenLast(events[i]).Before(seenLast(events[j])) })
 	return events[max(0, len(events)-maxEvents):]
 }
 
