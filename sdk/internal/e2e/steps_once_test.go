@@ -102,6 +102,44 @@ func TestStepAtMostOnce_APersonRepeatsAnUnsureStep(t *testing.T) {
 	}
 }
 
+// A process with an older version of the object than another process must not call the step, which that one has perhaps called.
+func TestStepAtMostOnce_OldVersionStartsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotation string // name and text of an annotation that appears while the handler runs
+		text       string
+		want       map[string]int
+	}{
+		"started by another process": {"kopf.zalando.org/started-step.create.mail", `{"handler":"create","step":"mail","at":"2020-01-01T00:00:00.000000+00:00","uid":"%s"}`,
+			map[string]int{"unsure": 1}},
+		"changed otherwise": {"example.com/note", "of %s", map[string]int{"mail": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, o := newCluster(t), &outside{}
+			var x *kopftest.Object
+			made := make(chan struct{})
+			calls := 0
+			cluster.Run(func(r *kopf.Registry) {
+				kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
+					if calls++; calls == 1 {
+						<-made
+						x.Patch(tree{"metadata": tree{"annotations": tree{test.annotation: fmt.Sprintf(test.text, c.UID)}}})
+					}
+					return o.mailOnce(ctx, c)
+				}, kopf.ID("create"))
+			})
+			x = cluster.Create(example("x"))
+			close(made)
+			waitHandled(x)
+			if made := o.made(t); !maps.Equal(made, test.want) || calls != 2 {
+				t.Errorf("called: %v in %d calls of the handler, want %v in 2", made, calls, test.want)
+			}
+			if recorded := fmt.Sprint(x.Get().Get("metadata.annotations")); strings.Contains(recorded, "-step") {
+				t.Errorf("records stay: %s", recorded)
+			}
+		})
+	}
+}
+
 func only(op *kopftest.Operator) (o *inspect.Object) {
 	op.WaitInspect("there is one object", func(s *inspect.Snapshot) bool {
 		if len(s.Objects) != 1 {

@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,15 +158,37 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 	if err != nil {
 		return steps, err
 	}
-	if err := c.sendStep(ctx, p); err != nil {
-		c.view.NoteSteps(steps.WithStarted(name, "")) // the object may have the start, if only the answer was lost
-		if core.IsFenced(err) {
-			return steps, err
-		}
+	switch err := c.sendStart(ctx, p, started, name); {
+	case core.IsFenced(err):
+		return steps, err
+	case err != nil:
 		return steps, handlers.AsTemporary(fmt.Errorf("record the start: %w", err), recordAgain)
 	}
 	c.view.NoteSteps(started)
 	return started, nil
+}
+
+// sendStart sends the start of a step for the version of the object that the cycle knows. So a process with an older version than
+// another process, which has perhaps called the step, cannot call it. If only the answer was lost, the newest version has the start.
+func (c *cycle) sendStart(ctx context.Context, p *patch.Patch, started state.HandlerSteps, name string) error {
+	pinned := patch.NewPatch()
+	pinned.Append(p)
+	pinned.Set(object.Path{"metadata", "resourceVersion"}, cmp.Or(c.view.Newest, c.object).ResourceVersion)
+	err := c.sendStep(ctx, pinned, p)
+	if err == nil || core.IsFenced(err) {
+		return err
+	}
+	newest, readErr := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
+	if readErr != nil || newest == nil {
+		return err
+	}
+	tree, decodeErr := newest.Tree()
+	if decodeErr != nil || c.view.StepStorage().Read(tree, started.Handler).Started[name] != started.Started[name] {
+		return err
+	}
+	c.memory.Ledger.Wrote(newest, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+	c.view.Recorded(p, newest)
+	return nil
 }
 
 // unsure returns the error of a step that has perhaps happened, and reports it.
@@ -252,7 +275,7 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 	if err != nil {
 		return err
 	}
-	if err := c.sendStep(ctx, p); err != nil {
+	if err := c.sendStep(ctx, p, p); err != nil {
 		if c.memory.Outbox.Steps == nil {
 			c.memory.Outbox.Steps = make(map[outbox.StepID]state.Step, 1)
 		}
@@ -277,19 +300,16 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 	return nil
 }
 
-// sendStep sends the record of a step, even after the context of the handler has ended, because the step has already had its effect.
-func (c *cycle) sendStep(ctx context.Context, p *patch.Patch) error {
+// sendStep sends a patch with the record of a step, even after the context of the handler has ended, because the step has already had
+// its effect.
+func (c *cycle) sendStep(ctx context.Context, p, record *patch.Patch) error {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
-	base := c.object
-	if c.view.Newest != nil {
-		base = c.view.Newest
-	}
-	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, base, p, true, c.subject.Logger, c.subject)
+	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, cmp.Or(c.view.Newest, c.object), p, true, c.subject.Logger, c.subject)
 	if answer, _ := result.Object.(*object.Object); answer != nil {
 		c.memory.Ledger.Wrote(answer, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
 		if err == nil {
-			c.view.Recorded(p, answer)
+			c.view.Recorded(record, answer)
 		}
 	}
 	switch {
