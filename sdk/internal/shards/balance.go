@@ -1,8 +1,8 @@
 package shards
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 )
 
 // Moves are the steps of a replica towards an even number of shards per replica.
@@ -46,9 +46,8 @@ func Balance(me string, members, holders []string) Moves {
 // shareOf returns how many shards a replica should hold. If the shards cannot be divided evenly, those who
 // hold the most hold one more.
 func shareOf(me string, members []string, holds map[string]int, shards int) int {
-	order := slices.SortedFunc(slices.Values(members), func(a, b string) int {
-		return cmp.Or(cmp.Compare(holds[b], holds[a]), cmp.Compare(a, b))
-	})
+	order := slices.Sorted(slices.Values(members))
+	sort.SliceStable(order, func(i, j int) bool { return holds[order[i]] > holds[order[j]] })
 	share := shards / len(members)
 	if slices.Index(order, me) < shards%len(members) {
 		share++
