@@ -78,7 +78,11 @@ func (r *remover) removeFinalizers(ctx context.Context) {
 				r.cannotSee(res.GVR().GroupResource().String()+where, err)
 				continue
 			}
-			objects = append(objects, slices.DeleteFunc(found, func(o marked) bool { return !meant(o.namespace) })...)
+			for _, o := range found {
+				if meant(o.namespace) {
+					objects = append(objects, o)
+				}
+			}
 		}
 	}
 	r.found += len(objects)
