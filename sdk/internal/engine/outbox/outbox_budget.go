@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -30,9 +30,8 @@ func (o *Outbox) fit(to *Target, handlers *patch.Patch) *patch.Patch {
 	p.Append(own)
 	restored := o.unpark(to.Tree, p)
 	values := AnnotationsOf(own)
-	biggestFirst := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
-		return cmp.Or(cmp.Compare(textLen(values[b]), textLen(values[a])), cmp.Compare(a, b))
-	})
+	biggestFirst := object.SortedKeys(values)
+	sort.SliceStable(biggestFirst, func(i, j int) bool { return textLen(values[biggestFirst[i]]) > textLen(values[biggestFirst[j]]) })
 	needed := annotationsSize(to.Tree, p)
 	size := needed
 	for _, key := range biggestFirst {
@@ -100,9 +99,8 @@ func dropHandlersAnnotations(logger *slog.Logger, p *patch.Patch) {
 // BiggestAnnotations describes the three biggest annotations of an object, the biggest first; empty if it has none.
 func BiggestAnnotations(obj map[string]any) string {
 	annotations := object.Annotations(obj)
-	names := slices.SortedFunc(maps.Keys(annotations), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sizeOf(annotations, b), sizeOf(annotations, a)), cmp.Compare(a, b))
-	})
+	names := object.SortedKeys(annotations)
+	sort.SliceStable(names, func(i, j int) bool { return sizeOf(annotations, names[i]) > sizeOf(annotations, names[j]) })
 	biggest := make([]string, 0, 3)
 	for _, name := range names[:min(3, len(names))] {
 		biggest = append(biggest, fmt.Sprintf("%s (%d bytes)", name, sizeOf(annotations, name)))
