@@ -190,7 +190,9 @@ func (h *Hub) PutIndex(index inspect.Index) {
 	i, found := slices.BinarySearchFunc(h.indices, index.ID, func(x inspect.Index, id string) int { return strings.Compare(x.ID, id) })
 	switch {
 	case !found:
-		h.indices = slices.Insert(h.indices, i, index)
+		h.indices = append(h.indices, index)
+		copy(h.indices[i+1:], h.indices[i:]) // slices.Insert would link 3 KB
+		h.indices[i] = index
 	case sameIndex(&h.indices[i], &index):
 		return
 	default:
