@@ -63,14 +63,18 @@ func (i *Inspector) publishAlarms() {
 
 // dropAlarms ends the alarms about a deleted object.
 func (i *Inspector) dropAlarms(ref inspect.Ref) {
-	about := func(a inspect.Alarm) bool { return a.Object != nil && *a.Object == ref }
 	i.alarming.Lock()
 	defer i.alarming.Unlock()
-	if !slices.ContainsFunc(i.alarms, about) {
-		return
+	var others []inspect.Alarm
+	for _, a := range i.alarms {
+		if a.Object == nil || *a.Object != ref {
+			others = append(others, a)
+		}
 	}
-	i.alarms = slices.DeleteFunc(slices.Clone(i.alarms), about)
-	i.publishAlarms()
+	if len(others) < len(i.alarms) {
+		i.alarms = others
+		i.publishAlarms()
+	}
 }
 
 // where describes the scope of a missing permission.
