@@ -38,7 +38,13 @@ func Orphans(object map[string]any, storage ProgressStorage, ids []string) []Orp
 		}
 	}
 	sort.Slice(found, func(i, j int) bool { return found[i].ID < found[j].ID })
-	return slices.CompactFunc(found, func(a, b Orphan) bool { return a.ID == b.ID })
+	distinct := found[:0] // without slices.CompactFunc, which would link 2 KB
+	for _, o := range found {
+		if len(distinct) == 0 || distinct[len(distinct)-1].ID != o.ID {
+			distinct = append(distinct, o)
+		}
+	}
+	return distinct
 }
 
 // recordStart is the start of the JSON of every record. Other strings are not parsed.
@@ -87,14 +93,18 @@ func (s *AnnotationsProgress) orphans(obj map[string]any, ids []string) []Orphan
 			known[strings.TrimPrefix(key, s.Prefix+"/")] = true
 		}
 	}
-	found = slices.DeleteFunc(found, func(o Orphan) bool { return known[o.ID] })
-	for i, o := range found {
-		if found[i].Shortened = s.shortened(o.ID); !found[i].Shortened {
-			// Names of functions have no dot, so the field or the sub-handler starts after the first dot.
-			found[i].ID = strings.Replace(strings.TrimSuffix(o.ID, mark), ".", "/", 1)
+	var orphans []Orphan
+	for _, o := range found {
+		if known[o.ID] {
+			continue
 		}
+		if o.Shortened = s.shortened(o.ID); !o.Shortened {
+			// Names of functions have no dot, so the field or the sub-handler starts after the first dot.
+			o.ID = strings.Replace(strings.TrimSuffix(o.ID, mark), ".", "/", 1)
+		}
+		orphans = append(orphans, o)
 	}
-	return found
+	return orphans
 }
 
 // shortened reports whether a name looks like the name of an id that was too long.
@@ -126,7 +136,13 @@ func (s *StatusProgress) orphans(obj map[string]any, ids []string) []Orphan {
 		return nil
 	}
 	known := withSubrefs(ids, found)
-	return slices.DeleteFunc(found, func(o Orphan) bool { return slices.Contains(known, o.ID) })
+	var orphans []Orphan
+	for _, o := range found {
+		if !slices.Contains(known, o.ID) {
+			orphans = append(orphans, o)
+		}
+	}
+	return orphans
 }
 
 func withSubrefs(ids []string, found []Orphan) []string {
