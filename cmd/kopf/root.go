@@ -79,7 +79,7 @@ func commandGroups() []commandGroup {
 		{"develop", "Write an operator:", []*cobra.Command{newInitCommand(), newDevCommand(), newRunCommand(), newPlanCommand(), newCRDCommand(), newClusterCommand(), newCleanupCommand(), newMCPCommand()}},
 		{"deploy", "Deploy an operator:", []*cobra.Command{newBuildCommand(), newManifestsCommand(), newUninstallCommand()}},
 		{"operate", "Work with a running operator:", []*cobra.Command{
-			newAttachCommand(), newGetCommand(), newRetryCommand(), newFreezeCommand(), newResumeCommand(), newPeersCommand(),
+			newAttachCommand(), newGetCommand(), newRetryCommand(), newRehandleCommand(), newFreezeCommand(), newResumeCommand(), newPeersCommand(),
 		}},
 		{groupOther, "Other commands:", []*cobra.Command{newVersionCommand()}},
 	}

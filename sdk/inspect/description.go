@@ -56,6 +56,10 @@ type Description struct {
 	Liveness  string `json:"liveness,omitempty"` // the URL that the operator reports its health at
 	Finalizer string `json:"finalizer"`          // the name of its finalizer
 
+	// Prefix begins the names of the annotations with the operator's own records. An operator built with an SDK that does not know
+	// this field leaves it empty.
+	Prefix string `json:"prefix,omitempty"`
+
 	// Reviewed are the resources of the request that have admission handlers, as "plural.version.group". An operator
 	// built with an SDK that does not know this field has none.
 	Reviewed []string `json:"reviewed,omitempty"`
@@ -86,6 +90,9 @@ type Registration struct {
 	Kind     HandlerKind `json:"kind"`
 	Selector string      `json:"selector,omitempty"`
 	Source   string      `json:"source"` // folder/file:line
+
+	// Version is the version of the handler's code; empty if it has none.
+	Version string `json:"version,omitempty"`
 }
 
 // Permission is something that an operator does with a resource.

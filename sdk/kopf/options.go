@@ -285,12 +285,13 @@ func (k Cancellation) daemon(c *config) {
 type config struct {
 	handlers.Handler
 
-	id     string
-	whens  []when
-	wheres []where
-	errs   []string
-	limits func(*core.Deps) core.CallLimits // set by [Limiter]; nil without one, so that the linker omits the code for limits
-	given  map[string]bool                  // names of the options that can be given once
+	id       string
+	whens    []when
+	wheres   []where
+	errs     []string
+	limits   func(*core.Deps) core.CallLimits                      // set by [Limiter]; nil without one, so that the linker omits the code for limits
+	versions func(h, other *handlers.Handler, source string) error // set by [Version]
+	given    map[string]bool                                       // names of the options that can be given once
 }
 
 func (c *config) fail(format string, args ...any) {

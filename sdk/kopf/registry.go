@@ -44,6 +44,7 @@ type Registry struct {
 	passes     func(*core.Deps) core.Passes
 	conditions func(*core.Deps) core.Conditions
 	limits     func(*core.Deps) core.CallLimits
+	versions   func(h, other *handlers.Handler, source string) error // see [compareVersions]
 	admission  reviews.NewControl
 	listener   func(*webhook.Server) webhook.Listener
 }
@@ -99,6 +100,9 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 	for _, mistake := range c.errs {
 		fail("%s", mistake)
 	}
+	if c.versions != nil {
+		r.versions = c.versions
+	}
 	for i, o := range r.handlers {
 		if family == handlers.Reconcile && o.Kind == string(family) && o.Selector == sel {
 			fail("%s has a reconcile handler already, at %s; a resource has at most one", sel, o.Source)
@@ -106,6 +110,11 @@ func add(r *Registry, family handlers.Family, sel Selector, fn any, call caller,
 		}
 		if name != "" && o.Selector == sel && h.SharesAnnotation(r.registry.All()[i]) {
 			fail("handler %q would keep its progress in the same annotation as handler %q at %s; give either handler another id", h.ID, o.ID, o.Source)
+		}
+		if r.versions != nil && name != "" && o.Selector == sel {
+			if err := r.versions(&h, r.registry.All()[i], o.Source); err != nil {
+				fail("%v", err)
+			}
 		}
 		if name == "" || family.Group() == handlers.Admission || o.Kind != string(family) || o.Selector != sel || !h.Clashes(r.registry.All()[i]) {
 			continue

@@ -47,6 +47,8 @@ func changeOf[T any](cause *handlers.Cause, call *handlers.Call) (*Change[T], er
 		Attempt: attemptOf(call),
 		Reason:  Reason(cause.Reason),
 		Diff:    diffOf(cause.Diff),
+
+		Rehandled: cause.Again,
 	}
 	if call != nil {
 		c.subs = &subHandlers{call: call}
@@ -69,6 +71,8 @@ func fieldChangeOf[F any](cause *handlers.Cause, call *handlers.Call, field obje
 		Reason:  Reason(cause.Reason),
 		Field:   Path(field.String()),
 		Diff:    diffOf(cause.Diff.Reduce(field)),
+
+		Rehandled: cause.Again,
 	}
 	if call != nil {
 		c.subs = &subHandlers{call: call}

@@ -61,6 +61,9 @@ type Change[T any] struct {
 
 	Reason Reason
 
+	// Rehandled is true if "kopf rehandle" requested the call: see [Version].
+	Rehandled bool
+
 	// Object is a copy of the current object. To change the object in the cluster, use Patch. If it does not decode into T,
 	// the handler is not called and fails permanently, with an error that names the field.
 	Object *T
@@ -91,7 +94,10 @@ type FieldChange[F any] struct {
 	Field    Path // path of the field
 	Old, New F    // last-handled and current value; zero if absent
 	Diff     Diff // differences inside the field; their paths are relative to it
-	Result   any  // see [Change.Result]
+
+	Rehandled bool // see [Change.Rehandled]
+
+	Result any // see [Change.Result]
 
 	subs   *subHandlers
 	direct directSubHandlers // sub-handlers of a request constructed in a test

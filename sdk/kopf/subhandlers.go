@@ -86,6 +86,9 @@ func (s *subHandlers) add(id string, fn any, call caller, opts []FieldOption) {
 	if c.CallLimit != nil {
 		c.fail("a sub-handler runs in the slot of its parent; give the Limit to the parent")
 	}
+	if c.Version != "" {
+		c.fail("a sub-handler is called again together with its parent; give the Version to the parent")
+	}
 	if reflect.ValueOf(fn).IsNil() {
 		c.fail("%v", errNilHandler)
 	}

@@ -12,7 +12,7 @@ import (
 
 // maxExported limits the number of functions, methods and types that "go doc -all" shows of this
 // package. Lower it when names go; raise it only with a reason in docs/decisions/public-api.md.
-const maxExported = 203
+const maxExported = 205
 
 func TestSurface_FitsOnAPage(t *testing.T) {
 	functions, methods, types := exported(t)

@@ -5,6 +5,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // Describe describes an operator without a cluster: its handlers, and its permissions in a cluster with the given
@@ -25,11 +26,12 @@ func Describe(config Config, known []inspect.APIResource) (inspect.Description, 
 		})
 	}
 	d := inspect.Description{Namespaces: config.Namespaces, Liveness: settings.Liveness, Finalizer: settings.Finalizer}
+	d.Prefix = state.FailuresBeside(settings.Progress).Prefix
 	p.ofDiscovery()
 	d.Peering, d.Leases, d.Webhooks = p.ofPeering(), p.ofReplicas(), p.ofWebhooks()
 	for _, h := range config.Registry.All() {
 		d.Handlers = append(d.Handlers, inspect.Registration{
-			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(),
+			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(), Version: h.Version,
 		})
 	}
 	d.Reviewed = p.reviewed()

@@ -21,6 +21,7 @@ type Cause struct {
 	// For change handlers.
 	Reason  Reason
 	Initial bool           // not handled since the operator started; see [DetectReason]
+	Again   bool           // "kopf rehandle" requested the call
 	Deleted bool           // marked for deletion
 	Old     map[string]any // essence as last handled; nil if it never was
 	New     map[string]any // current essence

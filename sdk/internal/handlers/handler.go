@@ -60,6 +60,10 @@ type Handler struct {
 
 	AttemptTimeout *time.Duration
 
+	// Version is the version of the code, for change handlers; empty if none is given. Objects without a record were handled by
+	// version "1".
+	Version string
+
 	// CallLimit limits the calls of the handler for different objects; nil if they are not limited.
 	CallLimit *CallLimit
 

@@ -7,10 +7,10 @@ import (
 )
 
 // reservedNames are the names of annotations that are no progress of handlers.
-var reservedNames = []string{"touch-dummy", "last-handled-configuration", "kopf-managed"}
+var reservedNames = []string{"touch-dummy", "last-handled-configuration", "kopf-managed", "handler-versions"}
 
-// reservedPrefixes begin the names of annotations that keep unreadable values, permanent failures, and steps.
-var reservedPrefixes = []string{"unreadable.", "failed-handler.", "handler-steps.", "started-step."}
+// reservedPrefixes begin the names of annotations that keep unreadable values, permanent failures, steps, and marks of "kopf rehandle".
+var reservedPrefixes = []string{"unreadable.", "failed-handler.", "handler-steps.", "started-step.", "rehandle-handler."}
 
 // checkID returns an error if an id makes no annotation name: the API server would reject all patches
 // with the handler's progress. Of the characters that names cannot have, slashes and angle brackets

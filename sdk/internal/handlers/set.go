@@ -14,6 +14,7 @@ type Set struct {
 	extra   []object.Path
 
 	conditions bool // see [Registry.KeepConditions]
+	versioned  bool // a handler has a version
 }
 
 type members struct {
@@ -25,6 +26,7 @@ type members struct {
 
 func (s *Set) add(h *Handler) {
 	s.all = append(s.all, h)
+	s.versioned = s.versioned || h.Version != ""
 	m := &s.members[h.Family.Group()]
 	m.handlers = append(m.handlers, h)
 	m.distinct = appendDistinct(m.distinct, h)
@@ -49,6 +51,27 @@ func (s *Set) Handlers(g Group) []*Handler { return s.members[g].distinct }
 
 // KeepsConditions reports whether the operator keeps conditions in the status of the objects.
 func (s *Set) KeepsConditions() bool { return s.conditions && (s.Has(Changing) || s.Has(Reconciling)) }
+
+// Versioned reports whether any handler has a version.
+func (s *Set) Versioned() bool { return s.versioned }
+
+// Versioning returns the change handler with an id and a version; nil if there is none. If several registrations have both, it returns
+// the first whose filters match the object, apart from the filters on how the object has changed. The function returns the cause for a
+// handler. Matches is false if no filters match.
+func (s *Set) Versioning(id, version string, causeFor func(*Handler) *Cause) (found *Handler, cause *Cause, matches bool) {
+	for _, h := range s.members[Changing].handlers {
+		if version == "" || h.ID != id || h.Version != version {
+			continue
+		}
+		switch c := causeFor(h); {
+		case h.prematches(c):
+			return h, c, true
+		case found == nil:
+			found, cause = h, c
+		}
+	}
+	return found, cause, false
+}
 
 // Any reports whether a function is true for any handler of a group.
 func (s *Set) Any(g Group, f func(*Handler) bool) bool {

@@ -36,6 +36,12 @@ type Failure struct {
 	// manifest, the failure must not apply to the new object.
 	UID string
 
+	// Version is the version of the top-level handler; empty if it has none.
+	Version string
+
+	// Rehandled means that "kopf rehandle" requested the failed call.
+	Rehandled bool
+
 	// Again means that the handler is being retried; its state is in the progress.
 	Again bool
 }
@@ -69,6 +75,8 @@ type failureText struct {
 	Done    []string        `json:"done,omitempty"`
 	Again   bool            `json:"again,omitempty"`
 	UID     string          `json:"uid,omitempty"`
+	Version string          `json:"version,omitempty"`
+	Mark    bool            `json:"rehandled,omitempty"`
 	Old     json.RawMessage `json:"old,omitempty"`
 }
 
@@ -127,7 +135,7 @@ func decodeFailure(stored any) (Failure, error) {
 	}
 	f := Failure{
 		Handler: t.Handler, Parent: t.Parent, Purpose: t.Purpose, Retries: t.Retries, Message: t.Message,
-		Done: t.Done, Again: t.Again, UID: t.UID,
+		Done: t.Done, Again: t.Again, UID: t.UID, Version: t.Version, Rehandled: t.Mark,
 	}
 	var err error
 	if f.Started, err = object.ParseTime(t.Started); err != nil {
@@ -149,7 +157,7 @@ func decodeFailure(stored any) (Failure, error) {
 // Store adds a failure to the patch.
 func (s Failures) Store(obj map[string]any, f Failure, p *patch.Patch) error {
 	t := failureText{
-		Handler: f.Handler, Parent: f.Parent, Purpose: f.Purpose, Retries: f.Retries, Done: f.Done, Again: f.Again, UID: f.UID,
+		Handler: f.Handler, Parent: f.Parent, Purpose: f.Purpose, Retries: f.Retries, Done: f.Done, Again: f.Again, UID: f.UID, Version: f.Version, Mark: f.Rehandled,
 		Started: object.FormatTime(f.Started), Stopped: object.FormatTime(f.Stopped),
 		Message: firstRunes(f.Message, maxFailureMessage),
 	}

@@ -36,7 +36,7 @@ func (c *cycle) next(stopping []time.Duration) *queue.Next {
 	e := plan.Ending{
 		Gone: c.sent.gone, Changed: c.sent.changed, Made: c.sent.answer != nil, Records: !c.writes.Own.Empty(),
 		Finished: c.writes.Finished, Behind: c.record.Behind, RetryLeft: c.calls.left,
-		RetryNext: c.record.AwaitsRetry(c.memory.Retry.Load()), Delays: c.record.Delays, Stopping: stopping,
+		MarkNext: c.record.Marked, RetryNext: c.record.AwaitsRetry(c.memory.Retry.Load()), Delays: c.record.Delays, Stopping: stopping,
 	}
 	how, delay := e.Next()
 	c.logWait(how, delay)

@@ -14,6 +14,7 @@ type Ending struct {
 	Finished  bool            // the cause has nothing left to do
 	Behind    bool            // an update follows the finished cause
 	RetryLeft bool            // the lifecycle has not chosen all handlers of a retry request yet
+	MarkNext  bool            // a mark of "kopf rehandle" follows the finished cause
 	RetryNext bool            // failed handlers are called again for another cause
 	Delays    []time.Duration // times until delayed handlers are due
 	Stopping  []time.Duration // times until stopping daemons must be checked
@@ -42,7 +43,8 @@ func (e *Ending) Next() (Wait, time.Duration) {
 		return WaitNothing, 0 // the next cycle calls the other handlers of the retry request
 	case !e.Finished, how == WaitDaemons, how == WaitDelay:
 		return how, delay
-	case e.RetryNext, e.Behind && !e.Changed:
+	case e.MarkNext && (e.Changed || !e.Made || !e.Records), // otherwise, the object has no records, and the cause would repeat
+		e.RetryNext, e.Behind && !e.Changed:
 		return WaitNothing, 0
 	default:
 		return how, delay

@@ -87,9 +87,12 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 		Old: old, New: essence, Diff: changes, Excluded: s.Retired, Context: ctx, Views: &handlers.Views{Memo: s.Memo},
 	}
 	p.planRecall(s)
+	if versions := versionsInUse.Load(); versions != nil {
+		versions.plan(&p, s, v)
+	}
 	// An object that no handler matches is ignored: nothing is stored or logged.
 	set := s.Served.Handlers
-	p.Changing = set.Has(handlers.Changing) && set.Prematch(p.Cause)
+	p.Changing = set.Has(handlers.Changing) && (set.Prematch(p.Cause) || p.Recall.isMarked())
 	if s.Event != watch.Deleted && !p.Cause.Deleted && !p.Blocked && set.RequiresFinalizer(p.Cause) {
 		p.Finalizer = FinalizerAdded
 	}
@@ -141,17 +144,18 @@ func (p *Plan) planRecall(s *Situation) {
 	if !p.isUnchanged(s.Served.Handlers) {
 		return
 	}
-	chosen := slices.DeleteFunc(slices.Clone(p.Failures), func(f state.Failure) bool { return !f.Again && !s.Requested.Means(f.Handler) })
-	if len(chosen) == 0 {
-		return
-	}
-	r, purpose := &recall{}, chosen[0].Purpose
-	for _, f := range chosen {
-		if f.Purpose == purpose {
-			r.failures = append(r.failures, f)
-		} else {
+	r, purpose := &recall{}, ""
+	for _, f := range p.Failures {
+		switch {
+		case !f.Again && !s.Requested.Means(f.Handler):
+		case len(r.failures) == 0 || f.Purpose == purpose:
+			r.failures, purpose = append(r.failures, f), f.Purpose
+		default:
 			r.later = append(r.later, f)
 		}
+	}
+	if len(r.failures) == 0 {
+		return
 	}
 	old := p.Cause.Old
 	switch handlers.Reason(purpose) {
@@ -166,6 +170,7 @@ func (p *Plan) planRecall(s *Situation) {
 	}
 	cause := *p.Cause
 	cause.Reason, cause.Initial, cause.Old = handlers.Reason(purpose), true, old
+	cause.Again = r.failures[0].Rehandled
 	cause.Diff = object.ComputeDiff(treeOrNil(old), cause.New)
 	cause.Views = &handlers.Views{Memo: s.Memo}
 	p.Cause, p.Recall = &cause, r
@@ -203,6 +208,12 @@ func (p *Plan) isUnchanged(set *handlers.Set) bool {
 func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
 	if p.Recall == nil {
 		return set.Selected(handlers.Changing, p.Cause)
+	}
+	if p.Recall.isMarked() {
+		if !p.Recall.called {
+			return nil
+		}
+		return []*handlers.Handler{p.Recall.marked}
 	}
 	var hs []*handlers.Handler
 	if p.Recall.byID {

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -15,11 +16,14 @@ type recall struct {
 	failures []state.Failure // failures to retry in this cause
 	later    []state.Failure // failures to retry in the next cause
 	byID     bool            // the change is unknown, so that only the ids select the handlers
+
+	marked *handlers.Handler // handler of a mark; nil for failures
+	called bool              // the handler of the mark has to be called
 }
 
 // has reports whether a handler is called again.
 func (r *recall) has(id string) bool {
-	return slices.ContainsFunc(r.failures, func(f state.Failure) bool { return f.Top() == id })
+	return r.marked != nil && r.marked.ID == id || slices.ContainsFunc(r.failures, func(f state.Failure) bool { return f.Top() == id })
 }
 
 // postpones reports whether the failure of a handler is for another cause.
@@ -36,6 +40,9 @@ func (r *recall) Done(id string) bool {
 func (r *recall) IDs() []string {
 	if r == nil {
 		return nil
+	}
+	if r.marked != nil {
+		return []string{r.marked.ID}
 	}
 	ids := make([]string, len(r.failures))
 	for i := range r.failures {

@@ -18,6 +18,7 @@ type Record struct {
 	Behind         bool            // the recorded last-handled state is older than the object, so an update follows
 	Released       bool            // the finalizer of a deleted object is removed
 	AwaitsChildren bool            // the finalizer of a deleted object stays only until the operator has deleted its children
+	Marked         bool            // a mark of "kopf rehandle" follows the finished cause
 	Failures       []state.Failure // permanent failures on the object
 	Forgotten      []state.Failure // failures whose handlers do not match the object
 	Keeper         *state.Failure  // failure that keeps a deleted object; nil if there is none

@@ -33,6 +33,9 @@ func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
 	if err != nil {
 		return err
 	}
+	if versions := versionsInUse.Load(); versions != nil {
+		versions.fail(p, failed)
+	}
 	if p.Cause.Reason == handlers.ReasonDelete {
 		for i := range failed {
 			failed[i].UID = w.situation.Object.UID
@@ -100,7 +103,7 @@ func (p *Plan) keeper(s *Situation, failures []state.Failure) *state.Failure {
 
 // unstoredOld returns the essence before the change, unless the diff base has it.
 func (p *Plan) unstoredOld() map[string]any {
-	if p.Cause.Reason != handlers.ReasonUpdate || p.Recall != nil && p.Recall.byID {
+	if p.Cause.Reason != handlers.ReasonUpdate || p.Recall != nil && (p.Recall.byID || p.Recall.isMarked()) {
 		return nil
 	}
 	return p.Cause.Old

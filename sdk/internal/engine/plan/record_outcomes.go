@@ -21,11 +21,20 @@ func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.Hand
 		err = w.endReverted()
 	case len(p.Selected) == 0 && p.Recall != nil:
 		r.Forgotten, r.Finished = p.Recall.failures, true
+		if p.Recall.isMarked() { // the handler has not to be called
+			if err = w.endVersions(p.Progress); err == nil {
+				err = w.endUnhandled()
+			}
+			break
+		}
 		err = w.storeFailures(state.Progress{}.WithPurpose(string(p.Cause.Reason)), out)
 	case len(p.Selected) == 0:
 		err = w.endUnhandled()
 	default:
 		err = w.storeOutcomes(out)
+	}
+	if versions := versionsInUse.Load(); versions != nil && err == nil && r.Finished {
+		r.Marked = versions.next(&w)
 	}
 	if err == nil && len(r.Delays) == 0 && len(out.Parked) == 0 {
 		w.release()
@@ -61,12 +70,23 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	if err := w.storeFailures(r.Progress, out); err != nil {
 		return err
 	}
+	if err := w.endVersions(r.Progress); err != nil {
+		return err
+	}
 	if p.Cause.Deleted && w.situation.Served.Handlers.DeletesChildren() {
 		r.Unfinished = false // the records stay until the children are deleted: a restart must not call the handlers again
 	} else if err := w.purge(r.Progress); err != nil {
 		return err
 	}
 	return w.storeLastHandled()
+}
+
+// endVersions records the versions of the handlers that are done.
+func (w *recorder) endVersions(progress state.Progress) error {
+	if versions := versionsInUse.Load(); versions != nil {
+		return versions.store(w, progress)
+	}
+	return nil
 }
 
 // endUnhandled ends a cause without handlers. Records of removed handlers must not count for the next cause.
@@ -82,8 +102,8 @@ func (w *recorder) endUnhandled() error {
 // storeLastHandled stores the essence that the handlers have seen as the last-handled state.
 func (w *recorder) storeLastHandled() error {
 	w.record.Finished = true
-	if w.plan.Recall != nil {
-		w.record.Handled = nil // the state was stored when the handlers failed
+	if r := w.plan.Recall; r != nil && (!r.isMarked() || w.record.Handled == nil) {
+		w.record.Handled = nil // the state was stored when the cause ended first
 		return nil
 	}
 	raw, essence, err := w.lastHandledState()
@@ -91,7 +111,7 @@ func (w *recorder) storeLastHandled() error {
 		return err
 	}
 	w.record.Handled = nil
-	if cause := w.plan.Cause; w.record.Behind || essence != nil && len(cause.Diff) > 0 || cause.Old == nil {
+	if cause := w.plan.Cause; w.record.Behind || w.plan.Recall == nil && (essence != nil && len(cause.Diff) > 0 || cause.Old == nil) {
 		return w.view.storeLastHandled(raw, essence, w.own)
 	}
 	return nil

@@ -54,7 +54,7 @@ func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object
 
 // essence returns the essence of a version, without the operator's records and the ignored metadata.
 func (v *View) essence(tree map[string]any) map[string]any {
-	return v.ownless(v.StepStorage().Clear(v.Kinds().Clear(v.failures.Clear(v.diffbase.Essence(tree, v.extra)))))
+	return v.ownless(v.Versions().Clear(v.StepStorage().Clear(v.Kinds().Clear(v.failures.Clear(v.diffbase.Essence(tree, v.extra))))))
 }
 
 func (v *View) ownless(essence map[string]any) map[string]any {
@@ -138,6 +138,9 @@ func (v *View) exclude(mark *state.BrokenMark) bool {
 
 // Kinds returns the storage of the kinds of the object's children.
 func (v *View) Kinds() state.ChildKinds { return state.ChildKinds{Prefix: v.failures.Prefix} }
+
+// Versions returns the storage of the versions of handlers.
+func (v *View) Versions() state.Versions { return state.Versions{Prefix: v.failures.Prefix} }
 
 // SetBrokenAside moves the broken records aside by a patch.
 func (v *View) SetBrokenAside(own *patch.Patch) {

@@ -43,7 +43,7 @@ func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *ob
 	} // otherwise, the fields of this storage count as foreign
 	tree = failures.Clear(state.BindProgress(ctx, settings.Progress, obj).Clear(tree))
 	prefix := failures.Prefix
-	tree = state.StepStorage{Prefix: prefix}.Clear(state.ChildKinds{Prefix: prefix}.Clear(tree))
+	tree = state.Versions{Prefix: prefix}.Clear(state.StepStorage{Prefix: prefix}.Clear(state.ChildKinds{Prefix: prefix}.Clear(tree)))
 	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
 		tree = object.Without(tree, object.Path{"metadata", field})
 	}
