@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
@@ -128,6 +130,45 @@ func TestLimit_HoldsBackNothingButItsHandlers(t *testing.T) {
 	}
 	if calls, _ := l.of("delete " + parked[1].Name); calls == 0 {
 		t.Error("its deletion was not handled")
+	}
+	waitSlots(op, 0, 0)
+}
+
+func TestLimit_LostLeaseGivesTheSlotToOtherObjects(t *testing.T) {
+	cluster := newCluster(t)
+	l := &limitedCalls{release: make(chan struct{}), calls: map[string]int{}}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error { return l.call(ctx, c.Name) }, kopf.ID("create"), kopf.Limit(1))
+	}, sharded(cluster, "only", false))
+	owns(op, manyShards)
+	var all []*kopftest.Object
+	for i := range 10 {
+		all = append(all, cluster.Create(example(fmt.Sprint("x", i))))
+	}
+	running := func(s *inspect.Snapshot) string {
+		for _, o := range s.Objects {
+			if h := o.Handler("create"); h != nil && h.State == inspect.PhaseRunning && !h.Slot {
+				return o.Name
+			}
+		}
+		return ""
+	}
+	first := running(waitSlots(op, 1, len(all)-1))
+	shard := func(name string) int {
+		return shards.Division{Shards: manyShards, Key: shards.ByUID}.Of(&object.Object{UID: uidNow(cluster.Object(kex.name(), name))})
+	}
+	lost := shard(first)
+	cluster.Object("leases.coordination.k8s.io", fmt.Sprint("replicas-", lost)).Patch(tree{"spec": tree{"holderIdentity": "another"}})
+	op.WaitInspect("an object of another shard has the slot", func(s *inspect.Snapshot) bool {
+		next := running(s)
+		return next != "" && shard(next) != lost
+	})
+	close(l.release)
+	for _, o := range all { // those of the lost shard once its lease has expired
+		waitHandled(o)
+	}
+	if calls, most := l.of(first); calls != 2 || most > 1 {
+		t.Errorf("%d calls for the object whose lease was lost, want 2; at most %d calls at the same time", calls, most)
 	}
 	waitSlots(op, 0, 0)
 }
