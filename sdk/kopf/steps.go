@@ -33,7 +33,8 @@ var ErrStepUnsure = handlers.ErrStepUnsure
 //
 // A [PermanentError] or [TemporaryError] of do means that the call has had no effect: the start is removed, and a later attempt calls
 // do again. After any other error of do, and after a result that cannot be recorded, the step is unsure. A later release that calls
-// [FindOrStep] with the same name resolves such steps. Each step costs two patches of the object. See [At most once].
+// [FindOrStep] with the same name resolves such steps. Each step costs one read and two patches of the object. The name has letters,
+// digits, "-" and "_" only; another name is a permanent error. See [At most once].
 //
 // [At most once]: https://github.com/kopf-dev/kopf/blob/main/docs/outside-resources.md#at-most-once
 func StepAtMostOnce[R any](ctx context.Context, c Stepper, name string, do func(ctx context.Context, key StepKey) (R, error)) (R, error) {

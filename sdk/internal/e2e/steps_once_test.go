@@ -104,14 +104,23 @@ func TestStepAtMostOnce_APersonRepeatsAnUnsureStep(t *testing.T) {
 
 // A process with an older version of the object than another process must not call the step, which that one has perhaps called.
 func TestStepAtMostOnce_OldVersionStartsNothing(t *testing.T) {
+	const began = "2020-01-01T00:00:00.000000+00:00"
+	const started = `{"handler":"create","step":"mail","at":"` + began + `","uid":"%s"}`
 	for name, test := range map[string]struct {
-		annotation string // name and text of an annotation that appears while the handler runs
-		text       string
-		want       map[string]int
+		annotations map[string]string // they appear while the handler runs, with the uid of the object
+		after       bool              // another step is called between their appearance and the step
+		want        map[string]int
+		calls       int // calls of the handler
 	}{
-		"started by another process": {"kopf.zalando.org/started-step.create.mail", `{"handler":"create","step":"mail","at":"2020-01-01T00:00:00.000000+00:00","uid":"%s"}`,
-			map[string]int{"unsure": 1}},
-		"changed otherwise": {"example.com/note", "of %s", map[string]int{"mail": 1}},
+		"started by another process": {annotations: map[string]string{"started-step.create.mail": started}, want: map[string]int{"unsure": 1}, calls: 2},
+		"started by another process, before another step": {annotations: map[string]string{"started-step.create.mail": started}, after: true,
+			want: map[string]int{"bucket": 1, "unsure": 1}, calls: 2},
+		"ended by another process": {annotations: map[string]string{
+			"create":                   `{"started":"` + began + `","purpose":"create","retries":0,"success":false,"failure":false}`,
+			"started-step.create.mail": started,
+			"handler-steps.create":     `{"handler":"create","run":"` + began + `","epoch":0,"uid":"%s","steps":{"mail":{"at":"` + began + `","result":"sent"}}}`,
+		}, want: map[string]int{}, calls: 2},
+		"changed otherwise": {annotations: map[string]string{"note": "of %s"}, want: map[string]int{"mail": 1}, calls: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, o := newCluster(t), &outside{}
@@ -122,7 +131,20 @@ func TestStepAtMostOnce_OldVersionStartsNothing(t *testing.T) {
 				kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
 					if calls++; calls == 1 {
 						<-made
-						x.Patch(tree{"metadata": tree{"annotations": tree{test.annotation: fmt.Sprintf(test.text, c.UID)}}})
+						annotations := tree{}
+						for key, text := range test.annotations {
+							prefix := "kopf.zalando.org/"
+							if key == "note" {
+								prefix = "example.com/"
+							}
+							annotations[prefix+key] = strings.ReplaceAll(text, "%s", string(c.UID))
+						}
+						x.Patch(tree{"metadata": tree{"annotations": annotations}})
+					}
+					if test.after {
+						if _, err := o.step(ctx, c, "bucket"); err != nil {
+							return err
+						}
 					}
 					return o.mailOnce(ctx, c)
 				}, kopf.ID("create"))
@@ -130,13 +152,28 @@ func TestStepAtMostOnce_OldVersionStartsNothing(t *testing.T) {
 			x = cluster.Create(example("x"))
 			close(made)
 			waitHandled(x)
-			if made := o.made(t); !maps.Equal(made, test.want) || calls != 2 {
-				t.Errorf("called: %v in %d calls of the handler, want %v in 2", made, calls, test.want)
+			if made := o.made(t); !maps.Equal(made, test.want) || calls != test.calls {
+				t.Errorf("called: %v in %d calls of the handler, want %v in %d", made, calls, test.want, test.calls)
 			}
 			if recorded := fmt.Sprint(x.Get().Get("metadata.annotations")); strings.Contains(recorded, "-step") {
 				t.Errorf("records stay: %s", recorded)
 			}
 		})
+	}
+}
+
+func TestStepAtMostOnce_NamesThatMakeNoAnnotationFail(t *testing.T) {
+	cluster, o := newCluster(t), &outside{}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
+			_, err := kopf.StepAtMostOnce(ctx, c, "mail to:a@b", func(_ context.Context, key kopf.StepKey) (string, error) { return o.do("mail", key), nil })
+			return err
+		}, kopf.ID("create"))
+	})
+	waitHandled(cluster.Create(example("x")))
+	op.WaitLog("has letters, digits, - and _ only")
+	if made := o.made(t); len(made) != 0 {
+		t.Errorf("called: %v", made)
 	}
 }
 

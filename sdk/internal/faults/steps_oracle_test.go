@@ -128,7 +128,7 @@ func (i *inspection) stepSetBack(first, again stepCall, stored uint64) bool {
 		return v.number > stored && v.number <= again.version && v.steps[first.handler+" "+first.name] != first.id
 	})
 	return replaced && slices.ContainsFunc(i.tries, func(c call) bool {
-		return c.life > first.life && c.life <= again.life && i.oldView(c)
+		return c.life > first.life && c.life <= again.life && c.at.Before(again.at) && i.oldView(c)
 	})
 }
 
@@ -154,6 +154,8 @@ func TestInspection_RepeatedSteps(t *testing.T) {
 		"end of the handling":          {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"), starts: []uint64{0, 0, 35}},
 		"set back by a failed call": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"),
 			failed: []call{{handler: "create_1", life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
+		"set back by a later call": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"),
+			failed: []call{{handler: "create_1", life: 2, version: 10, at: time.Now().Add(time.Hour)}}, starts: []uint64{0, 0, 25}},
 		"set back by a call with a new view": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"),
 			failed: []call{{handler: "create_1", life: 2, version: 20}}, starts: []uint64{0, 0, 25}},
 		"another key": {object: at(version{}, recorded), again: of("step-2", 1, 20, "other"), starts: []uint64{0, 0, 15}, none: true},

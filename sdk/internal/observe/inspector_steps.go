@@ -80,6 +80,9 @@ func recordedSteps(recorded RecordedSteps, s *Subject) []inspect.Step {
 		})
 	}
 	for _, name := range object.SortedKeys(recorded.Started) {
+		if _, ended := recorded.Steps[name]; ended {
+			continue
+		}
 		at, _ := object.ParseTime(recorded.Started[name])
 		steps = append(steps, inspect.Step{
 			Name: s.Secrets.Text(name), State: inspect.StepUnsure, At: at,

@@ -24,8 +24,8 @@ type HandlerSteps struct {
 	Steps   map[string]Step // results of the steps by their names; nil if there are none
 	Kept    map[string]Step // results of the steps of the creation that a deletion handler undoes; nil if there are none
 
-	// Started has the starts of the steps that must happen at most once, and have no result yet. An empty start is removed from the
-	// object; nil if there are none.
+	// Started has the starts of the steps that must happen at most once. A start stays until the handling ends, because a process with an
+	// old version of the object may replace the results. An empty start is removed from the object; nil if there are none.
 	Started map[string]string
 
 	// The following fields describe the attempt in this cycle, and are not stored.
@@ -82,9 +82,6 @@ func (s HandlerSteps) WithStep(name string, step Step) HandlerSteps {
 	maps.Copy(steps, s.Steps)
 	steps[name] = step
 	s.Steps = steps
-	if _, started := s.Started[name]; started {
-		s = s.WithStarted(name, "")
-	}
 	return s
 }
 
@@ -99,7 +96,7 @@ func (s HandlerSteps) WithStarted(name, at string) HandlerSteps {
 
 // Ended returns the record after the end of the handling.
 func (s HandlerSteps) Ended() HandlerSteps {
-	ended := HandlerSteps{Handler: s.Handler, Epoch: s.Epoch + 1, Kept: maps.Clone(s.Kept)}
+	ended := HandlerSteps{Handler: s.Handler, Epoch: s.Epoch + 1, Kept: maps.Clone(s.Kept), Started: s.WithoutStarts().Started}
 	for name, step := range s.Steps {
 		if step.Kept {
 			if ended.Kept == nil {
@@ -108,10 +105,15 @@ func (s HandlerSteps) Ended() HandlerSteps {
 			ended.Kept[name] = step
 		}
 	}
-	for name := range s.Started {
-		ended = ended.WithStarted(name, "")
-	}
 	return ended
+}
+
+// WithoutStarts returns the record with all starts removed from the object.
+func (s HandlerSteps) WithoutStarts() HandlerSteps {
+	for name := range s.Started {
+		s = s.WithStarted(name, "")
+	}
+	return s
 }
 
 // Undone returns the step that a deletion handler undoes; false if no result is recorded.

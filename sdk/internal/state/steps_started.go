@@ -15,6 +15,13 @@ import (
 // startedName is the start of the names of the annotations. Ids of handlers cannot start with it.
 const startedName = "started-step."
 
+// CanStart reports whether a step with the name can have a start: the name is a part of the name of the annotation.
+func CanStart(name string) bool {
+	edge := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' }
+	other := func(r rune) bool { return !edge(r) && r != '-' && r != '_' }
+	return name != "" && !strings.ContainsFunc(name, other) && strings.TrimFunc(name, func(r rune) bool { return !edge(r) }) == name
+}
+
 // startedText is the JSON of a start.
 type startedText struct {
 	Handler string `json:"handler"`
@@ -49,11 +56,15 @@ func (s StepStorage) started(obj map[string]any, id string) (started map[string]
 
 // storeStarted records the starts through the patch.
 func (s StepStorage) storeStarted(obj map[string]any, steps HandlerSteps, p *patch.Patch) error {
+	stored := s.started(obj, steps.Handler)
 	for name, at := range steps.Started {
 		path := annotation(s.StartedKey(steps.Handler, name, obj))
-		if at == "" {
+		switch at {
+		case "":
 			p.Remove(path)
 			continue
+		case stored[name]:
+			continue // a person can remove it at the same time
 		}
 		text, err := json.Marshal(startedText{Handler: steps.Handler, Step: name, At: at, UID: uidOf(obj)})
 		if err != nil {

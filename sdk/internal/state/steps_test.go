@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -143,7 +144,7 @@ func TestSteps_UnaskedOfTheSameState(t *testing.T) {
 	}
 }
 
-func TestSteps_StartsAreRemovedWithTheResultAndWithTheEnd(t *testing.T) {
+func TestSteps_StartsStayUntilTheEnd(t *testing.T) {
 	storage, obj := StepStorage{Prefix: "kopf.zalando.org"}, map[string]any{"metadata": map[string]any{"uid": "u"}}
 	store := func(obj map[string]any, steps HandlerSteps) map[string]any {
 		t.Helper()
@@ -169,8 +170,12 @@ func TestSteps_StartsAreRemovedWithTheResultAndWithTheEnd(t *testing.T) {
 		t.Errorf("the essence has %v", object.Annotations(left))
 	}
 	steps := storage.Read(begun, "create")
-	if ended := store(begun, steps.WithStep("mail", Step{Result: []byte("1")})); object.Annotations(ended)[key] != nil {
-		t.Error("the start stays beside the result")
+	if done := store(begun, steps.WithStep("mail", Step{Result: []byte("1")})); object.Annotations(done)[key] == nil {
+		t.Error("the start is removed with the result; a process with an old version can replace the result")
+	}
+	again := patch.NewPatch()
+	if err := storage.Store(begun, steps, again); err != nil || strings.Contains(fmt.Sprint(again.Tree()), "started-step") {
+		t.Errorf("a stored start is written again, error %v: %v", err, again.Tree())
 	}
 	if ended := store(begun, steps.Ended()); object.Annotations(ended)[key] != nil {
 		t.Error("the start stays after the end")

@@ -88,6 +88,9 @@ func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queu
 	deleted := c.deleted()
 	if core.IsFenced(err) {
 		observe.Emit(c.deps.Sink, observe.Ended{Subject: c.unpostedSubject(), At: c.deps.Now(), Deleted: deleted})
+		if c.sent.again > 0 && !deleted {
+			return &queue.Next{After: c.sent.again} // a step must not start with the old version
+		}
 		return nil
 	}
 	ended := observe.Ended{Subject: c.unpostedSubject(), At: c.deps.Now(), Deleted: deleted, Err: err}

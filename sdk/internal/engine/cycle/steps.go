@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -152,42 +154,84 @@ func (s *subhandlers) reportUnknown(out handlers.Outcome) {
 
 // recordStart records the start of a step before its call. The call begins here, also if the operator is asked to stop in between.
 func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps, name string) (state.HandlerSteps, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return steps, errStepEnded
+	case !state.CanStart(name):
+		return steps, handlers.AsPermanent(errors.New("the name of a step that happens at most once has letters, digits, - and _ only"))
+	}
 	c := s.cycle
+	newest, err := c.newestForStart(ctx, steps.Handler)
+	if err != nil {
+		return steps, err
+	}
 	started := steps.WithStarted(name, object.FormatTime(c.deps.Now()))
 	p, err := c.plan.StepPatch(c.view, started, c.writes.Own)
 	if err != nil {
 		return steps, err
 	}
-	switch err := c.sendStart(ctx, p, started, name); {
+	switch err := c.sendStart(ctx, newest, p); {
+	case err == nil:
+		c.view.NoteSteps(started)
+		return started, nil
 	case core.IsFenced(err):
 		return steps, err
-	case err != nil:
+	case kube.Classify(err) == kube.Conflict:
+		return steps, c.abandonView(steps.Handler)
+	default:
 		return steps, handlers.AsTemporary(fmt.Errorf("record the start: %w", err), recordAgain)
 	}
-	c.view.NoteSteps(started)
-	return started, nil
 }
 
-// sendStart sends the start of a step for the version of the object that the cycle knows. So a process with an older version than
-// another process, which has perhaps called the step, cannot call it. If only the answer was lost, the newest version has the start.
-func (c *cycle) sendStart(ctx context.Context, p *patch.Patch, started state.HandlerSteps, name string) error {
+// newestForStart returns the newest version of the object. A process with an old version must not call the step, and must write nothing
+// of the old version, because another process has perhaps called the step. So if the operator's annotations differ, the attempt ends, and
+// does not count.
+func (c *cycle) newestForStart(ctx context.Context, handler string) (*object.Object, error) {
+	newest, err := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
+	if err != nil || newest == nil {
+		return nil, c.abandonView(handler)
+	}
+	tree, err := newest.Tree()
+	if err != nil {
+		return nil, err
+	}
+	if !c.view.HasSameRecords(tree) {
+		c.memory.Ledger.Wrote(newest, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+		return nil, c.abandonView(handler)
+	}
+	return newest, nil
+}
+
+// abandonView ends the attempt at a handler as if the operator stopped, so that it does not count. The object is handled again soon.
+func (c *cycle) abandonView(handler string) error {
+	c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
+	c.view.DropSteps(handler)
+	c.sent.again = recordAgain
+	return core.ErrStopping
+}
+
+// sendStart sends the start of a step for the newest version of the object only. If only the answer was lost, the version that follows has
+// all of the patch.
+func (c *cycle) sendStart(ctx context.Context, newest *object.Object, p *patch.Patch) error {
 	pinned := patch.NewPatch()
 	pinned.Append(p)
-	pinned.Set(object.Path{"metadata", "resourceVersion"}, cmp.Or(c.view.Newest, c.object).ResourceVersion)
+	pinned.Set(object.Path{"metadata", "resourceVersion"}, newest.ResourceVersion)
 	err := c.sendStep(ctx, pinned, p)
 	if err == nil || core.IsFenced(err) {
 		return err
 	}
-	newest, readErr := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
-	if readErr != nil || newest == nil {
+	made, readErr := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
+	if readErr != nil || made == nil {
 		return err
 	}
-	tree, decodeErr := newest.Tree()
-	if decodeErr != nil || c.view.StepStorage().Read(tree, started.Handler).Started[name] != started.Started[name] {
+	tree, decodeErr := made.Tree()
+	if decodeErr != nil || !reflect.DeepEqual(patch.Merged(tree, p.Tree()), tree) {
 		return err
 	}
-	c.memory.Ledger.Wrote(newest, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
-	c.view.Recorded(p, newest)
+	c.memory.Ledger.Wrote(made, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+	c.view.Recorded(p, made)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -45,8 +46,15 @@ func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerStep
 	}
 	steps := v.StepStorage().Read(v.Stored, id)
 	ended := len(p.Superseded) > 0 || !steps.Run.Equal(started) && !p.Recall.repeats(id, steps.Run)
-	if !steps.Run.IsZero() && ended {
+	starts := steps.Started
+	switch {
+	case steps.Run.IsZero():
+		steps = steps.WithoutStarts()
+	case ended:
 		steps = steps.Ended()
+	}
+	if reason := p.Cause.Reason; len(p.Superseded) == 0 && (reason == handlers.ReasonCreate || reason == handlers.ReasonDelete) {
+		steps.Started = starts // an object has one creation and one deletion, although a process with an old version may have begun it anew
 	}
 	steps.Run = started
 	if v.steps.all == nil {
@@ -77,6 +85,27 @@ func (v *View) NoteSteps(steps state.HandlerSteps) {
 	v.steps.mu.Lock()
 	defer v.steps.mu.Unlock()
 	v.steps.all[steps.Handler] = steps
+}
+
+// DropSteps forgets the record of a handler that was returned by [Plan.UseSteps], so that it is not written.
+func (v *View) DropSteps(handler string) {
+	v.steps.mu.Lock()
+	defer v.steps.mu.Unlock()
+	delete(v.steps.all, handler)
+}
+
+// HasSameRecords reports whether a version of the object has the same annotations of the operator as the view.
+func (v *View) HasSameRecords(tree map[string]any) bool {
+	own := func(tree map[string]any) map[string]any {
+		found := map[string]any{}
+		for key, text := range object.Annotations(tree) {
+			if strings.HasPrefix(key, v.failures.Prefix+"/") {
+				found[key] = text
+			}
+		}
+		return found
+	}
+	return reflect.DeepEqual(own(tree), own(v.Tree))
 }
 
 // StepPatch returns the patch that records a step: the steps of the handler, and the progress of the cause, without which the steps
