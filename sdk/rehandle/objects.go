@@ -56,7 +56,7 @@ type item struct {
 	markKey         string  // name of the annotation with the mark
 
 	status  status
-	hasMark bool
+	hasMark bool   // also after a marking request without an answer
 	failure string // message of the failure; empty if it has not failed
 }
 
@@ -181,7 +181,7 @@ func (r *marker) read(res *resources.Resource, metadata map[string]any) *item {
 	failed := slices.IndexFunc(failures, func(f state.Failure) bool { return f.Version == r.target.Version })
 	switch {
 	case text("deletionTimestamp") != "":
-		i.status = statusGone
+		i.status, i.hasMark = statusGone, false // the mark has no effect any longer
 	case i.hasMark && !paused:
 		i.status = statusMarked
 	case failed >= 0:
@@ -200,7 +200,7 @@ func (r *marker) versions() state.Versions { return state.Versions{Prefix: r.tar
 func (r *marker) reread(ctx context.Context, i *item) error {
 	now, err := r.kube.GetMetadata(ctx, i.resource, i.namespace, i.name)
 	if kube.Classify(err) == kube.NotFound {
-		i.status = statusGone
+		i.status, i.hasMark = statusGone, false
 		return nil
 	}
 	if err != nil {
@@ -212,7 +212,7 @@ func (r *marker) reread(ctx context.Context, i *item) error {
 	}
 	read := r.read(i.resource, object.Metadata(tree))
 	if i.status, i.hasMark, i.failure = read.status, read.hasMark, read.failure; read.uid != i.uid {
-		i.status = statusGone
+		i.status, i.hasMark = statusGone, false
 	}
 	return nil
 }
@@ -231,20 +231,26 @@ func (r *marker) setMark(ctx context.Context, i *item, marked bool) error {
 	if err != nil {
 		return err
 	}
+	i.hasMark = i.hasMark || marked // the mark of a request without an answer must be withdrawn
 	_, err = r.kube.Patch(ctx, i.resource, i.namespace, i.name, "", patch.MergeType, body)
 	switch class := kube.Classify(err); {
 	case err == nil:
-		if i.status, i.hasMark = statusLeft, marked; marked {
+		if i.hasMark = marked; marked {
 			i.status = statusMarked
+		} else if i.status == statusMarked {
+			i.status = statusLeft
 		}
 		return nil
 	case class == kube.NotFound, class == kube.Conflict, kube.IsOtherUID(err):
 		return r.reread(ctx, i)
 	case marked && (class == kube.Invalid || class == kube.Rejected):
-		i.status = statusRefused
+		i.status, i.hasMark = statusRefused, false
 		r.note("%s: the mark is refused: %v", i, err)
 		return nil
-	default:
+	case marked:
+		i.hasMark = class != kube.Forbidden
 		return fmt.Errorf("mark %s: %w", i, err)
+	default:
+		return fmt.Errorf("remove the mark of %s: %w", i, err)
 	}
 }

@@ -132,11 +132,12 @@ func (r *marker) runStages(ctx context.Context) error {
 		if err := r.runStage(ctx, percent); err != nil {
 			return err
 		}
-		if n == len(stages)-1 {
-			break
-		}
-		if now := r.having(statusFailed); now > failed {
+		last := n == len(stages)-1
+		if now := r.having(statusFailed); now > failed && (!last || percent < 100) {
 			return &StoppedError{Failed: now, Why: fmt.Sprintf("the version has failed in the stage of %s %%, on %s", percentage(percent), objects(now-failed))}
+		}
+		if last {
+			break
 		}
 		r.note("the stage of %s %% is done: %s", percentage(percent), r.count())
 		if err := wait(ctx, r.options.Hold); err != nil {
@@ -165,7 +166,7 @@ func (r *marker) runStage(ctx context.Context, percent float64) error {
 		if todo, err = r.markSome(ctx, todo); err != nil {
 			return err
 		}
-		if len(todo) == 0 && r.having(statusMarked) == 0 {
+		if len(todo) == 0 && !slices.ContainsFunc(r.all, isPending) {
 			return nil
 		}
 		if err := wait(ctx, r.poll); err != nil {
@@ -174,14 +175,26 @@ func (r *marker) runStage(ctx context.Context, percent float64) error {
 	}
 }
 
-// check reads the marked objects, and returns an error if too many have failed.
+// isPending reports whether an object has to be read again.
+func isPending(i *item) bool { return i.status == statusMarked || i.hasMark }
+
+// check reads the marked objects, and returns an error if too many have failed. It removes the marks of paused objects, which no operator
+// would remove.
 func (r *marker) check(ctx context.Context) error {
 	for _, i := range r.all {
-		if i.status != statusMarked {
+		if !isPending(i) {
 			continue
 		}
 		if err := r.reread(ctx, i); err != nil {
 			return err
+		}
+		if i.status != statusMarked && i.hasMark {
+			if err := r.setMark(ctx, i, false); err != nil {
+				return err
+			}
+			if i.status == statusPaused && !i.hasMark {
+				r.note("%s is paused: its mark is removed", i)
+			}
 		}
 		if i.status != statusMarked {
 			r.advanced = time.Now()
@@ -253,6 +266,7 @@ func (r *marker) withdraw(ctx context.Context) error {
 			errs = append(errs, err)
 		case i.hasMark:
 			errs = append(errs, fmt.Errorf("%s keeps its mark, because another client has changed the object at the same time; use --withdraw again", i))
+		case i.status == statusGone:
 		default:
 			withdrawn++
 		}

@@ -1,7 +1,9 @@
 package rehandle
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,16 +18,18 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// server is an API server with config maps "a" and "b". An operator handles each marked object at once.
+// server is an API server with config maps "a" and "b". An operator handles each marked object at once, unless handle is replaced.
 type server struct {
 	mu      sync.Mutex
 	objects []map[string]any // metadata
 	refuse  func(name string, marking bool) (answer string)
+	handle  func(name, value string) // gets the value of the mark
 	patches int
 }
 
 func newServer(t *testing.T) (*server, *rest.Config) {
 	s := &server{refuse: func(string, bool) string { return "" }}
+	s.handle = func(name, _ string) { s.annotate(name, "kopf.zalando.org/handler-versions", versionTwo) }
 	for _, name := range []string{"a", "b"} {
 		s.objects = append(s.objects, map[string]any{"name": name, "namespace": "default", "uid": "uid-" + name, "annotations": map[string]any{}})
 	}
@@ -44,6 +48,17 @@ func (s *server) annotate(name, key, value string) {
 }
 
 const mark, versionTwo = "kopf.zalando.org/rehandle-handler.create", `{"versions":{"create":"2"}}`
+
+func (s *server) marked(name string) bool {
+	return s.of(name)["annotations"].(map[string]any)[mark] != nil
+}
+
+// fail records that version 2 of the handler has failed.
+func (s *server) fail(name, handler string) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Format("2006-01-02T15:04:05.000000Z07:00")
+	s.annotate(name, "kopf.zalando.org/failed-handler."+strings.ReplaceAll(handler, "/", "."), fmt.Sprintf(
+		`{"handler":%q,"parent":"create","purpose":"create","started":%q,"stopped":%q,"attempts":1,"message":"no","version":"2"}`, handler, at, at))
+}
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
@@ -72,7 +87,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		delete(s.of(name)["annotations"].(map[string]any), mark)
 		if marking {
-			s.annotate(name, "kopf.zalando.org/handler-versions", versionTwo)
+			s.handle(name, *p.Metadata.Annotations[mark])
 		}
 		answer = map[string]any{"kind": "ConfigMap", "apiVersion": "v1", "metadata": s.of(name)}
 	case name == "configmaps":
@@ -81,6 +96,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			items = append(items, map[string]any{"metadata": o})
 		}
 		answer = map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": map[string]any{}, "items": items}
+	case !slices.ContainsFunc(s.objects, func(o map[string]any) bool { return o["name"] == name }):
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, refusal(http.StatusNotFound, "NotFound", "not found", ""))
+		return
 	default:
 		answer = map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": s.of(name)}
 	}
@@ -135,6 +154,9 @@ func TestRun_RefusedObjects(t *testing.T) {
 			if !strings.Contains(notes, test.notes) || (test.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("it returns %v, after %s", err, notes)
 			}
+			if err != nil && strings.Contains(err.Error(), "remove the mark") {
+				t.Errorf("a refused mark is withdrawn: %v", err)
+			}
 			if test.patches > 0 && s.patches != test.patches {
 				t.Errorf("%d patches instead of %d", s.patches, test.patches)
 			}
@@ -162,13 +184,93 @@ func TestRun_WithdrawReportsMarksThatStay(t *testing.T) {
 func TestRun_LeavesOutPausedObjectsAndCountsFailedSubHandlers(t *testing.T) {
 	s, config := newServer(t)
 	s.annotate("a", "kopf.dev/paused", "an incident")
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Format("2006-01-02T15:04:05.000000Z07:00")
-	s.annotate("b", "kopf.zalando.org/failed-handler.create.sub",
-		`{"handler":"create/sub","parent":"create","purpose":"create","started":"`+at+`","stopped":"`+at+`","attempts":1,"message":"no","version":"2"}`)
+	s.fail("b", "create/sub")
 	s.annotate("b", "kopf.zalando.org/handler-versions", versionTwo)
 	notes, err := runNow(t, config, target(), nil)
 	if err != nil || !strings.Contains(notes, "0 handled by it, 0 left, 1 failed, 1 paused") || s.patches > 0 {
 		t.Errorf("it returns %v after %d patches, and says %s", err, s.patches, notes)
+	}
+}
+
+func TestRun_FailureInACanary(t *testing.T) {
+	for percent, stops := range map[float64]bool{99: true, 100: false} {
+		s, config := newServer(t)
+		s.handle = func(name, _ string) { s.fail(name, "create") }
+		notes, err := runNow(t, config, target(), func(o *Options) { o.Stages, o.MaxFailures = []float64{percent}, 3 })
+		stopped, ok := errors.AsType[*StoppedError](err)
+		if ok != stops || !ok && err != nil || ok && stopped.Failed != 2 {
+			t.Errorf("a stage of %v %% returns %v, after %s", percent, err, notes)
+		}
+	}
+}
+
+func TestRun_WithdrawsAMarkWithoutAnAnswer(t *testing.T) {
+	s, config := newServer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.handle = func(name, value string) {
+		s.annotate(name, mark, value)
+		cancel()
+	}
+	test := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch && ctx.Err() == nil {
+			s.ServeHTTP(httptest.NewRecorder(), r)
+			<-r.Context().Done()
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(test.Close)
+	config.Host = test.URL
+	notes := ""
+	err := Run(ctx, config, target(), Options{Confirm: true, Rate: 1000, Parallel: 1, Note: func(text string) { notes += text + "\n" }})
+	if !errors.Is(err, context.Canceled) || s.marked("a") || s.marked("b") || s.patches != 2 {
+		t.Errorf("it returns %v after %d patches, and says %s", err, s.patches, notes)
+	}
+}
+
+func TestRun_PausedObjectsLoseTheirMarks(t *testing.T) {
+	s, config := newServer(t)
+	s.annotate("b", "kopf.dev/paused", "an incident")
+	s.annotate("b", mark, `{"handler":"create","version":"2","uid":"uid-b"}`) // a killed run has left it
+	s.handle = func(name, value string) {
+		s.annotate(name, mark, value)
+		s.annotate(name, "kopf.dev/paused", "another incident")
+	}
+	conflicts := 0
+	s.refuse = func(_ string, marking bool) string {
+		if !marking && conflicts < 3 {
+			conflicts++
+			return refusal(409, "Conflict", "the object has been modified", "")
+		}
+		return ""
+	}
+	notes, err := runNow(t, config, target(), nil)
+	if err != nil || s.marked("a") || s.marked("b") || !strings.Contains(notes, "configmaps/a in default is paused: its mark is removed\n") ||
+		!strings.HasSuffix(notes, "0 handled by it, 0 left, 2 paused\n") {
+		t.Errorf("it returns %v, and says %s", err, notes)
+	}
+}
+
+func TestRun_WithdrawLeavesOutDeletedObjects(t *testing.T) {
+	for name, remove := range map[string]func(*server){
+		"deleted":        func(s *server) { s.objects = s.objects[1:] },
+		"being deleted":  func(s *server) { s.of("a")["deletionTimestamp"] = "2026-01-02T03:04:05Z" },
+		"created again":  func(s *server) { s.of("a")["uid"] = "another" },
+		"nothing is new": nil,
+	} {
+		s, config := newServer(t)
+		s.annotate("a", mark, `{"handler":"create","version":"2","uid":"uid-a"}`)
+		s.refuse = func(string, bool) string {
+			if remove == nil {
+				return ""
+			}
+			remove(s)
+			return refusal(409, "Conflict", "the object has been modified", "")
+		}
+		notes, err := runNow(t, config, target(), func(o *Options) { o.Withdraw = true })
+		if err != nil || strings.Contains(notes, "marks removed") != (remove == nil) {
+			t.Errorf("%s: it returns %v, and says %s", name, err, notes)
+		}
 	}
 }
 
