@@ -144,12 +144,12 @@ func (p *Plan) planRecall(s *Situation) {
 	if !p.isUnchanged(s.Served.Handlers) {
 		return
 	}
-	r, purpose := &recall{}, ""
+	r := &recall{}
 	for _, f := range p.Failures {
 		switch {
 		case !f.Again && !s.Requested.Means(f.Handler):
-		case len(r.failures) == 0 || f.Purpose == purpose:
-			r.failures, purpose = append(r.failures, f), f.Purpose
+		case len(r.failures) == 0 || f.Purpose == r.failures[0].Purpose && f.Rehandled == r.failures[0].Rehandled:
+			r.failures = append(r.failures, f)
 		default:
 			r.later = append(r.later, f)
 		}
@@ -157,20 +157,19 @@ func (p *Plan) planRecall(s *Situation) {
 	if len(r.failures) == 0 {
 		return
 	}
-	old := p.Cause.Old
-	switch handlers.Reason(purpose) {
+	first, old := &r.failures[0], p.Cause.Old
+	reason := handlers.Reason(first.Purpose)
+	switch reason {
 	case handlers.ReasonCreate:
 		old = nil
 	case handlers.ReasonUpdate:
-		r.byID = r.failures[0].Old == nil
-		if !r.byID {
-			old = r.failures[0].Old
+		if r.byID = first.Old == nil; !r.byID {
+			old = first.Old
 		}
 	default:
 	}
 	cause := *p.Cause
-	cause.Reason, cause.Initial, cause.Old = handlers.Reason(purpose), true, old
-	cause.Again = r.failures[0].Rehandled
+	cause.Reason, cause.Initial, cause.Old, cause.Again = reason, true, old, first.Rehandled
 	cause.Diff = object.ComputeDiff(treeOrNil(old), cause.New)
 	cause.Views = &handlers.Views{Memo: s.Memo}
 	p.Cause, p.Recall = &cause, r

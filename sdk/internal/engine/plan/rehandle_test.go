@@ -157,6 +157,37 @@ func TestRehandle_RetriedFailureStoresTheVersion(t *testing.T) {
 	}
 }
 
+func TestRehandle_OtherFailuresAreRetriedSeparately(t *testing.T) {
+	for _, rehandled := range []string{"a", "b"} {
+		version := func(id string) string {
+			if id == rehandled {
+				return "2"
+			}
+			return ""
+		}
+		f := newFate(t, born, versioned("a", handlers.Create, ""), versioned("b", handlers.Create, ""))
+		created := map[string]handlers.Outcome{"a": failure, "b": failure}
+		created[rehandled] = success
+		f.record(f.plan(watch.Modified, nil), created)
+		f.upgrade(versioned("a", handlers.Create, version("a")), versioned("b", handlers.Create, version("b")))
+		f.mark(rehandled, "2")
+		f.wantCalls(failure, rehandled)
+		request := memory.NewRetryRequest("")
+		for _, id := range []string{"a", "b"} {
+			one := f.plan(watch.Modified, request)
+			if cause := one.plan.Cause; !slices.Equal(one.called, []string{id}) || cause.Again != (id == rehandled) || cause.Reason != handlers.ReasonCreate {
+				t.Errorf("%s is rehandled: %v are called for %s instead of %s, rehandled %t", rehandled, one.called, cause.Reason, id, cause.Again)
+			}
+			f.record(one, outcomes(id, success))
+			request = nil
+		}
+		f.wantCalls(success)
+		if strings.Contains(f.text, "failed-handler") || f.annotation(versionsOfHandlers) != `{"versions":{"`+rehandled+`":"2"}}` {
+			t.Errorf("%s is rehandled: the retries leave %s", rehandled, f.text)
+		}
+	}
+}
+
 func TestRehandle_ChangesComeFirst(t *testing.T) {
 	f := handled(t, versioned("fn", handlers.Update, ""), versioned("other", handlers.Create, ""))
 	f.upgrade(versioned("fn", handlers.Update, "2"), versioned("other", handlers.Create, "2"))
