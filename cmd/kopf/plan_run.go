@@ -295,6 +295,7 @@ func (p *planner) scope() []string {
 // hidden returns the files and folders that lead to clusters.
 func (p *planner) hidden() []string {
 	paths := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+	paths = slices.DeleteFunc(paths, func(path string) bool { return path == "" }) // not the current folder, which has the operator
 	if p.flags.kubeconfig != "" {
 		paths = append(paths, p.flags.kubeconfig)
 	}

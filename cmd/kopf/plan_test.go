@@ -110,6 +110,16 @@ func TestPlanBuild_FoldersWithTheHomeFolderAreNotVisible(t *testing.T) {
 	}
 }
 
+func TestPlan_EmptyElementsOfKubeconfigHideNothing(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	config := filepath.Join(folder, "config")
+	t.Setenv("KUBECONFIG", strings.Join([]string{"", config, ""}, string(filepath.ListSeparator)))
+	if all := (&planner{flags: &planFlags{}}).hidden(); slices.Contains(all, folder) || !slices.Contains(all, config) {
+		t.Errorf("%q are hidden", all)
+	}
+}
+
 func TestUndefined_NeedsARefusalAndAHandler(t *testing.T) {
 	refused := copy.Summary{Refused: []copy.Refusal{{Scope: copy.Scope{Resource: copy.Definitions}, Code: 403}}}
 	unserved := []inspect.Unserved{{Selector: "kexes", Reason: inspect.UnservedUnresolved}}
