@@ -132,7 +132,7 @@ func (w *watcher) settled(requests int, last time.Time) (done bool, unfinished s
 	case running || time.Since(last) <= quiet:
 		return false, ""
 	case busy > blocked(w.snapshot):
-		return true, fmt.Sprintf("%d objects were not settled, but nothing happened for %s", busy-blocked(w.snapshot), quiet)
+		return true, fmt.Sprintf("%s, but nothing happened for %s", notSettled(busy-blocked(w.snapshot)), quiet)
 	}
 	return true, ""
 }
@@ -174,7 +174,15 @@ func (w *watcher) pending() string {
 		return "the operator is still starting"
 	}
 	busy, _ := unsettled(w.snapshot)
-	return fmt.Sprintf("%d objects were not settled", busy)
+	return notSettled(busy)
+}
+
+// notSettled says how many objects have unfinished work.
+func notSettled(n int) string {
+	if n == 1 {
+		return "1 object was not settled"
+	}
+	return fmt.Sprintf("%d objects were not settled", n)
 }
 
 // isListed reports whether the operator has seen all objects.

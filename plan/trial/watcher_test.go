@@ -79,6 +79,23 @@ func TestWatcher_KeepsDeletedObjectsAndNothingAfterTheEnd(t *testing.T) {
 	}
 }
 
+func TestWatcher_CountsUnsettledObjects(t *testing.T) {
+	for n, want := range map[int]string{1: "1 object was not settled", 2: "2 objects were not settled"} {
+		w := newWatcher()
+		var objects []*inspect.Object
+		for i := range n {
+			objects = append(objects, &inspect.Object{Ref: inspect.Ref{UID: fmt.Sprint(i)}, State: inspect.StateWaiting})
+		}
+		w.see(running(false, objects...))
+		if got := w.pending(); got != want {
+			t.Errorf("%q", got)
+		}
+		if _, got := w.settled(0, time.Now().Add(-time.Hour)); !strings.HasPrefix(got, want+", but nothing happened") {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 func TestTail_KeepsTheLastLines(t *testing.T) {
 	var output tail
 	for i := range 1000 {
