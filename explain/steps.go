@@ -74,7 +74,11 @@ func stepsNote(h *inspect.HandlerState) string {
 		case inspect.StepRecorded:
 			recorded = append(recorded, step.Name)
 		case inspect.StepRunning, inspect.StepUnrecorded:
-			repeated = step.Name
+			if step.Once {
+				unknown += " Step " + step.Name + " happens at most once; a restart now does not repeat it."
+			} else {
+				repeated = step.Name
+			}
 		case inspect.StepUnsure:
 			unknown += " Step " + step.Name + " has perhaps happened, and is not repeated."
 		case inspect.StepUnknown:

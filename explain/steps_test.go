@@ -48,6 +48,8 @@ func TestVerdict_SaysWhichStepsARestartRepeats(t *testing.T) {
 	}{
 		{inspect.StateRunning, inspect.PhaseRunning, nil, "create is running, attempt 1."},
 		{inspect.StateRunning, inspect.PhaseRunning, []inspect.Step{step("bucket", inspect.StepRunning)}, "create is running, attempt 1. A restart now repeats step bucket."},
+		{inspect.StateRunning, inspect.PhaseRunning, []inspect.Step{bucket, {Name: "mail", State: inspect.StepRunning, Once: true}},
+			"create is running, attempt 1. Step bucket is recorded, and is not repeated. Step mail happens at most once; a restart now does not repeat it."},
 		{inspect.StateRunning, inspect.PhaseRunning, []inspect.Step{bucket, step("grant", inspect.StepRunning)}, "create is running, attempt 1. Step bucket is recorded; a restart now repeats grant."},
 		{inspect.StateRunning, inspect.PhaseRunning, []inspect.Step{bucket, grant}, "create is running, attempt 1. 2 steps are recorded, and are not repeated."},
 		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{bucket, grant, step("mail", inspect.StepUnrecorded)}, "create failed, attempt 1. 2 steps are recorded; a restart now repeats mail. Retrying in 12s."},

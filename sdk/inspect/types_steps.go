@@ -6,8 +6,9 @@ import "time"
 type Step struct {
 	Name  string    `json:"name"`
 	State StepState `json:"state"`
-	Key   string    `json:"key"` // idempotency key
-	At    time.Time `json:"at"`  // end of the call, or its start if the step runs
+	Key   string    `json:"key"`            // idempotency key
+	At    time.Time `json:"at"`             // end of the call, or its start if the step runs
+	Once  bool      `json:"once,omitempty"` // must happen at most once, so that no process repeats the call
 }
 
 // StepState is the state of a step.

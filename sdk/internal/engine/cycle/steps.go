@@ -275,7 +275,7 @@ func (s *subhandlers) reportStep(steps state.HandlerSteps, name string, as inspe
 	} else if as == inspect.StepUnsure {
 		at, _ = object.ParseTime(steps.Started[name])
 	}
-	s.emitStep(state.StepTurn(s.cycle.plan.Cause.Reason, steps.Epoch), inspect.Step{Name: name, State: as, At: at})
+	s.emitStep(state.StepTurn(s.cycle.plan.Cause.Reason, steps.Epoch), inspect.Step{Name: name, State: as, At: at, Once: steps.Started[name] != ""})
 }
 
 func (s *subhandlers) emitStep(turn string, step inspect.Step) {
