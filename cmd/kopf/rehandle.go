@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,9 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/printable"
 	"github.com/kopf-dev/kopf/sdk/rehandle"
-	"github.com/kopf-dev/kopf/sdk/uninstall"
 )
 
 // rehandleFlags are the flags of kopf rehandle.
@@ -108,7 +104,7 @@ func (f *rehandleFlags) check() error {
 	return nil
 }
 
-func rehandleObjects(cmd *cobra.Command, f *rehandleFlags, patterns []string) (err error) {
+func rehandleObjects(cmd *cobra.Command, f *rehandleFlags, patterns []string) error {
 	ctx := cmd.Context()
 	if err := f.check(); err != nil {
 		return err
@@ -121,46 +117,27 @@ func rehandleObjects(cmd *cobra.Command, f *rehandleFlags, patterns []string) (e
 	if err != nil {
 		return err
 	}
-	line := newProgressLine(cmd.ErrOrStderr())
-	f.cluster.yes = true // the flag --confirm is the consent
-	cluster, err := devcluster.Open(ctx, f.cluster.options(line.report))
-	line.end()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Close(context.WithoutCancel(ctx))) }()
-	config, err := cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	served, err := uninstall.Discover(ctx, config)
-	if err != nil {
-		return err
-	}
-	operators, err := describeOperator(ctx, program, dir, scopeArgs(f.namespaces), served.Resources)
-	if err != nil {
-		return err
-	}
-	target, err := f.target(operators, served.Resources)
-	if err != nil {
-		return fmt.Errorf("rehandle: %w", err)
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "kopf: cluster: %s\n", printable.Line(cluster.Server))
-	err = rehandle.Run(ctx, config, target, rehandle.Options{
-		Confirm: f.confirm, Withdraw: f.withdraw, Rate: f.rate, Parallel: f.parallel, MaxFailures: f.failures, Stages: f.stages, Hold: f.hold,
-		Note: func(text string) { fmt.Fprintln(cmd.OutOrStdout(), text) },
-	})
-	if err != nil {
-		return fmt.Errorf("rehandle: %w", err)
-	}
-	if !f.confirm {
-		what := "mark the objects that are left"
-		if f.withdraw {
-			what = "remove the marks"
+	return withDescribed(cmd, &f.cluster, program, dir, scopeArgs(f.namespaces), func(d *describedOperators) error {
+		target, err := f.target(d.operators, d.served.Resources)
+		if err != nil {
+			return fmt.Errorf("rehandle: %w", err)
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "kopf: nothing was changed; add --confirm to %s\n", what)
-	}
-	return nil
+		err = rehandle.Run(cmd.Context(), d.config, target, rehandle.Options{
+			Confirm: f.confirm, Withdraw: f.withdraw, Rate: f.rate, Parallel: f.parallel, MaxFailures: f.failures, Stages: f.stages, Hold: f.hold,
+			Note: func(text string) { fmt.Fprintln(cmd.OutOrStdout(), text) },
+		})
+		if err != nil {
+			return fmt.Errorf("rehandle: %w", err)
+		}
+		if !f.confirm {
+			what := "mark the objects that are left"
+			if f.withdraw {
+				what = "remove the marks"
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "kopf: nothing was changed; add --confirm to %s\n", what)
+		}
+		return nil
+	})
 }
 
 // target returns the handler of the flags, and its objects.

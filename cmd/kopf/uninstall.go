@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -85,7 +84,7 @@ func (f *uninstallFlags) check() error {
 // isNamespacePattern reports whether a value of --namespace may be about more than the one namespace of that name.
 func isNamespacePattern(value string) bool { return strings.ContainsAny(value, "!*?,") }
 
-func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string) (err error) {
+func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string) error {
 	ctx := cmd.Context()
 	if err := f.check(); err != nil {
 		return err
@@ -104,44 +103,25 @@ func uninstallOperator(cmd *cobra.Command, f *uninstallFlags, patterns []string)
 	} else if err != nil {
 		return err
 	}
-	line := newProgressLine(cmd.ErrOrStderr())
-	f.cluster.yes = true // the flag --confirm is the consent
-	cluster, err := devcluster.Open(ctx, f.cluster.options(line.report))
-	line.end()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Close(context.WithoutCancel(ctx))) }()
-	config, err := cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	served, err := uninstall.Discover(ctx, config)
-	if err != nil {
-		return err
-	}
-	operators, err := describeOperator(ctx, program, dir, f.args(), served.Resources)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "kopf: cluster: %s\n", printable.Line(cluster.Server))
-	found := 0
-	var errs []error
-	for _, o := range operators {
-		some, err := uninstall.Run(ctx, config, f.target(o, served), uninstall.Options{
-			DryRun: !f.confirm, Out: cmd.OutOrStdout(),
-			Note: func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s\n", text) },
-		})
-		found += some
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if found > 0 && !f.confirm {
-		fmt.Fprintln(cmd.ErrOrStderr(), "kopf: nothing was changed; remove all of this with --confirm, after the operator has stopped")
-	}
-	return nil
+	return withDescribed(cmd, &f.cluster, program, dir, f.args(), func(d *describedOperators) error {
+		found := 0
+		var errs []error
+		for _, o := range d.operators {
+			some, err := uninstall.Run(cmd.Context(), d.config, f.target(o, d.served), uninstall.Options{
+				DryRun: !f.confirm, Out: cmd.OutOrStdout(),
+				Note: func(text string) { fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s\n", text) },
+			})
+			found += some
+			errs = append(errs, err)
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		if found > 0 && !f.confirm {
+			fmt.Fprintln(cmd.ErrOrStderr(), "kopf: nothing was changed; remove all of this with --confirm, after the operator has stopped")
+		}
+		return nil
+	})
 }
 
 // args returns the flags with which the operator describes its leftovers.
