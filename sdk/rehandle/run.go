@@ -152,10 +152,10 @@ func (r *marker) runStages(ctx context.Context) error {
 
 // runStage marks the objects of a stage, and waits until all marked objects are handled.
 func (r *marker) runStage(ctx context.Context, percent float64) error {
-	var todo []*item
+	var unmarked []*item
 	for _, i := range r.all {
 		if i.status == statusLeft && (percent >= 100 || i.share < percent/100) {
-			todo = append(todo, i)
+			unmarked = append(unmarked, i)
 		}
 	}
 	for {
@@ -163,10 +163,10 @@ func (r *marker) runStage(ctx context.Context, percent float64) error {
 			return err
 		}
 		var err error
-		if todo, err = r.markSome(ctx, todo); err != nil {
+		if unmarked, err = r.markSome(ctx, unmarked); err != nil {
 			return err
 		}
-		if len(todo) == 0 && !slices.ContainsFunc(r.all, isPending) {
+		if len(unmarked) == 0 && !slices.ContainsFunc(r.all, isPending) {
 			return nil
 		}
 		if err := wait(ctx, r.poll); err != nil {
@@ -230,27 +230,27 @@ func (r *marker) noteStuck() {
 }
 
 // markSome marks as many of the objects as the options permit now. It returns the others.
-func (r *marker) markSome(ctx context.Context, todo []*item) ([]*item, error) {
-	for len(todo) > 0 && r.having(statusMarked) < r.options.Parallel {
+func (r *marker) markSome(ctx context.Context, unmarked []*item) ([]*item, error) {
+	for len(unmarked) > 0 && r.having(statusMarked) < r.options.Parallel {
 		now := time.Now()
 		if now.Before(r.next) {
 			if r.next.Sub(now) > r.poll {
 				break
 			}
 			if err := wait(ctx, r.next.Sub(now)); err != nil {
-				return todo, err
+				return unmarked, err
 			}
 		}
 		r.next = time.Now().Add(time.Duration(float64(time.Second) / r.options.Rate))
-		if err := r.setMark(ctx, todo[0], true); err != nil {
-			return todo, err
+		if err := r.setMark(ctx, unmarked[0], true); err != nil {
+			return unmarked, err
 		}
-		if todo[0].status == statusLeft {
+		if unmarked[0].status == statusLeft {
 			break // another client has changed the object at the same time; the next round tries again
 		}
-		todo, r.advanced = todo[1:], time.Now()
+		unmarked, r.advanced = unmarked[1:], time.Now()
 	}
-	return todo, nil
+	return unmarked, nil
 }
 
 // withdraw removes the marks of the objects that are not handled yet. It continues after an error.

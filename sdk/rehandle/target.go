@@ -33,7 +33,7 @@ func NewTarget(operators []inspect.Description, cluster []inspect.APIResource, i
 	var found []Target
 	known := false
 	for _, d := range operators {
-		var names []string // of the registrations with a version
+		var names []string // registrations with a version, such as "create (claims.go:12)"
 		version := ""
 		for _, h := range d.Handlers {
 			known = known || h.ID == id
