@@ -210,7 +210,7 @@ func empty(path string) error {
 		return err
 	}
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		path = resolved // for a symlink such as /var/run
+		path = resolved // /var/run, for example, is a symlink
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -313,7 +313,7 @@ func (g *grouper) add(s Shape, name string) {
 		text = []byte(fmt.Sprint(s)) // a Shape has only strings and numbers
 	}
 	sum := sha256.Sum256(text)
-	known := g.shapes[string(text)] // by the JSON, because two shapes can have the same short id
+	known := g.shapes[string(text)] // two shapes can have the same short id, but not the same JSON
 	if known == nil {
 		s.ID = hex.EncodeToString(sum[:4])
 		known = &s
