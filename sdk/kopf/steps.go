@@ -56,7 +56,7 @@ func step[R any](ctx context.Context, c Stepper, name string, do func(context.Co
 		text, err := json.Marshal(made)
 		switch {
 		case err != nil && once:
-			return nil, fmt.Errorf("encode the result as JSON: %w", err) // after the effect
+			return nil, fmt.Errorf("encode the result as JSON: %w", err) // not permanent, because the call has had its effect
 		case err != nil:
 			return nil, Permanentf("encode the result as JSON: %w", err)
 		}
