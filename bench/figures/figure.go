@@ -41,6 +41,7 @@ var optionalFigures = []figure{
 	{"childevents", "events of children, and passes: requests, time, CPU, memory", inCluster(measureChildEvents)},
 	{"overtaking", "new objects while 5,000 existing ones are handled: time until the handler is called, and time of the catch-up", inCluster(measureOvertaking)},
 	{"steps", "5,000 objects whose creation has three recorded steps: time, requests, memory", inCluster(measureSteps)},
+	{"limits", "5,000 objects that wait for two slots, and 100 calls at ten a second: concurrent calls, memory, time until another handler is called", inCluster(measureLimits)},
 	{"sizes", "1,000, 10,000 and 100,000 objects that exist before the operator starts: how each figure grows", inCluster(measureSizes)},
 	{"operators", "ten operators of one cluster: CPU, requests, memory", inCluster(measureOperators)},
 	{"sidebyside", "the operator and the bare client at the same time, for busy machines: CPU", inCluster(measureSideBySide)},
@@ -78,6 +79,13 @@ func atMost(what string, goal, measured float64, format, note string) row {
 	if note != "" {
 		r.measured += " (" + note + ")"
 	}
+	return r
+}
+
+// between returns the row of a value that must be in a range.
+func between(what string, low, high, measured float64, format, note string) row {
+	r := atMost(what, high, measured, format, note)
+	r.goal, r.met = fmt.Sprintf(format, low)+" to "+fmt.Sprintf(format, high), low <= measured && r.met
 	return r
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,6 +48,17 @@ func (c *clock) since(began *clock) []time.Duration {
 		}
 	}
 	return all
+}
+
+// spread returns the duration from the first to the last of so many times.
+func (c *clock) spread(n int) (time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.at) != n {
+		return 0, fmt.Errorf("%d of %d objects have a time", len(c.at), n)
+	}
+	times := slices.SortedFunc(maps.Values(c.at), time.Time.Compare)
+	return times[n-1].Sub(times[0]), nil
 }
 
 func measureLatency(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {

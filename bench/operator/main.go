@@ -48,6 +48,10 @@ func register(r *kopf.Registry) {
 		registerBackground(r, examples, kinds)
 		return
 	}
+	if kind := os.Getenv(limitsVariable); kind != "" {
+		registerLimited(r, examples, kind)
+		return
+	}
 	if os.Getenv(stepsVariable) != "" {
 		kopf.OnCreate(r, examples, createInSteps)
 		return
