@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,6 +74,33 @@ func letRead(t *testing.T, client dynamic.Interface) {
 	}
 }
 
+// denyPatches denies changes of a config map with the status of a missing permission, which is 403.
+func denyPatches(t *testing.T, client dynamic.Interface, name string) {
+	t.Helper()
+	for resource, object := range map[string]map[string]any{
+		"validatingadmissionpolicies": {"kind": "ValidatingAdmissionPolicy", "spec": map[string]any{
+			"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
+				"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"UPDATE"}, "resources": []any{"configmaps"}, "resourceNames": []any{name},
+			}}},
+			"validations": []any{map[string]any{"expression": "false", "reason": "Forbidden"}},
+		}},
+		"validatingadmissionpolicybindings": {"kind": "ValidatingAdmissionPolicyBinding", "spec": map[string]any{
+			"policyName": "deny", "validationActions": []any{"Deny"},
+		}},
+	} {
+		object["apiVersion"], object["metadata"] = "admissionregistration.k8s.io/v1", map[string]any{"name": "deny"}
+		of := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
+		if _, err := client.Resource(of).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "denied", func() bool {
+		_, err := client.Resource(configMaps).Namespace("default").Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"x":"y"}}}`),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsForbidden(err)
+	})
+}
+
 func TestE2E_RehandleCountsMarksAndWithdraws(t *testing.T) {
 	cluster, client := startCluster(t)
 	objects := client.Resource(configMaps).Namespace("default")
@@ -100,7 +128,7 @@ func TestE2E_RehandleCountsMarksAndWithdraws(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 		o.SetName(name)
-		o.SetLabels(map[string]string{"handled": "yes"})
+		o.SetLabels(map[string]string{"handled": "yes", "name": name})
 		created, err := objects.Create(t.Context(), o, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -127,6 +155,12 @@ func TestE2E_RehandleCountsMarksAndWithdraws(t *testing.T) {
 	}
 	if stdout, _ := run(cluster.KubeconfigPath, 0, "--selector=handled", "--withdraw", "--confirm"); stdout != counts+"0 handled by it, 1 left, 1 marked\nmarks removed from 1 object\n" {
 		t.Errorf("it says %s", stdout)
+	}
+	denyPatches(t, client, "a")
+	const denied = "configmaps/a in default: the mark is refused: "
+	if stdout, stderr := run(cluster.KubeconfigPath, 1, "--selector=name=a", "--confirm"); !strings.Contains(stdout, denied) ||
+		!strings.HasSuffix(stdout, "\n0 handled by it, 0 left, 1 refused\n") || !strings.Contains(stderr, "the API server refuses the mark of 1 object") {
+		t.Errorf("after a denial, it says %s and %s", stdout, stderr)
 	}
 	for _, name := range []string{"a", "b"} {
 		o, err := objects.Get(t.Context(), name, metav1.GetOptions{})

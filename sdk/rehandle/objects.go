@@ -44,7 +44,7 @@ const (
 	statusGone                   // deleted, or being deleted
 	statusPaused                 // paused by an annotation, so that no operator handles it
 	statusUncalled               // not marked any longer, and neither handled nor failed: no filter matches, or another run has removed the mark
-	statusRefused                // the API server refuses the mark, such as for an object that does not fit its schema
+	statusRefused                // the API server refuses the mark of this object: it does not fit its schema, or an admission webhook denies the change
 )
 
 // item is an object of the handler.
@@ -241,11 +241,13 @@ func (r *marker) setMark(ctx context.Context, i *item, marked bool) error {
 			i.status = statusLeft
 		}
 		return nil
+	case marked && kube.IsDenied(err): // checked first, because a webhook chooses the status of its answer
+		r.refuse(i, err)
+		return nil
 	case class == kube.NotFound, class == kube.Conflict, kube.IsOtherUID(err):
 		return r.reread(ctx, i)
 	case marked && (class == kube.Invalid || class == kube.Rejected):
-		i.status, i.hasMark = statusRefused, false
-		r.note("%s: the mark is refused: %v", i, err)
+		r.refuse(i, err)
 		return nil
 	case marked:
 		i.hasMark = class != kube.Forbidden
@@ -253,4 +255,10 @@ func (r *marker) setMark(ctx context.Context, i *item, marked bool) error {
 	default:
 		return fmt.Errorf("remove the mark of %s: %w", i, err)
 	}
+}
+
+// refuse records that the API server refuses the mark of an object.
+func (r *marker) refuse(i *item, err error) {
+	i.status, i.hasMark = statusRefused, false
+	r.note("%s: the mark is refused: %v", i, err)
 }

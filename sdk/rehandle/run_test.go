@@ -127,6 +127,8 @@ func refusal(code int, reason, message, field string) string {
 		reason, code, message, field, message)
 }
 
+const webhookDenial = `admission webhook "names.example.com" denied the request: not this name`
+
 func TestRun_RefusedObjects(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer, notes, err string
@@ -136,6 +138,8 @@ func TestRun_RefusedObjects(t *testing.T) {
 		"another object of the name": {refusal(422, "Invalid", "field is immutable", "metadata.uid"), "1 handled by it, 0 left, 1 deleted", "", false, 2},
 		"not in its schema":          {refusal(422, "Invalid", "spec.x is required", "spec.x"), "configmaps/a in default: the mark is refused", "the API server refuses the mark of 1 object", false, 2},
 		"a concurrent change":        {refusal(409, "Conflict", "the object has been modified", ""), "2 handled by it, 0 left", "", true, 3},
+		"denied by a webhook":        {refusal(403, "Forbidden", webhookDenial, ""), "1 handled by it, 0 left, 1 refused", "the API server refuses the mark of 1 object", false, 0},
+		"denied with any status":     {refusal(409, "Conflict", webhookDenial, ""), "1 handled by it, 0 left, 1 refused", "the API server refuses the mark of 1 object", false, 2},
 		"without the permission":     {refusal(403, "Forbidden", "not allowed", ""), "", "mark configmaps/a in default", false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -122,6 +122,21 @@ func IsInvalidObject(err error) bool {
 		})
 }
 
+// IsDenied reports whether an admission webhook, policy or plugin has denied a request because of its object. They choose the status of
+// the answer, often 403. The same status without this text is of the authorizer: the user lacks a permission.
+func IsDenied(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return false
+	}
+	message := status.ErrStatus.Message
+	if strings.HasPrefix(message, `admission webhook "`) {
+		return strings.Contains(message, `" denied the request`)
+	}
+	_, reason, found := strings.Cut(message, " is forbidden: ")
+	return found && !strings.HasPrefix(reason, `User "`)
+}
+
 // IsPermanent reports whether the server rejects a patch whatever the version of the object: it is malformed (400), too large
 // (413), makes the object invalid or too large, or applies a field that the schema lacks, or a value of another type.
 func IsPermanent(err error) bool {

@@ -82,3 +82,26 @@ func TestIsPermanent_OnlyWhenTheObjectDoesNotMatter(t *testing.T) {
 		}
 	}
 }
+
+func TestIsDenied_TheMessageDecides(t *testing.T) {
+	for message, want := range map[string]bool{
+		`admission webhook "quota.example.com" denied the request: enough`:                                                                     true,
+		`admission webhook "quota.example.com" denied the request without explanation`:                                                         true,
+		`admission webhook "quota.example.com" does not support dry run`:                                                                       false,
+		`configmaps "a" is forbidden: ValidatingAdmissionPolicy 'names' with binding 'all' denied request: no`:                                 true,
+		`pods "a" is forbidden: violates PodSecurity "restricted:latest": privileged`:                                                          true,
+		`configmaps "a" is forbidden: User "reader" cannot patch resource "configmaps" in API group "" in the namespace "default"`:             false,
+		`configmaps is forbidden: User "reader" cannot list resource "configmaps" in API group "" at the cluster scope: admission webhook "x"`: false,
+		`Internal error occurred: failed calling webhook "quota.example.com": connection refused`:                                              false,
+		`forbidden: User "system:anonymous" cannot get path "/"`:                                                                               false,
+	} {
+		for _, code := range []int32{http.StatusForbidden, http.StatusConflict, http.StatusInternalServerError} {
+			if got := IsDenied(fmt.Errorf("patch: %w", FromStatus(&metav1.Status{Code: code, Message: message}))); got != want {
+				t.Errorf("%d %s: %v", code, message, got)
+			}
+		}
+	}
+	if IsDenied(nil) || IsDenied(errors.New(`admission webhook "x" denied the request`)) {
+		t.Error("an error without a status is a denial")
+	}
+}
