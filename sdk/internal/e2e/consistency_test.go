@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 // lag is the delay of watch events in these tests.
@@ -112,6 +113,28 @@ func TestConsistency_FailedStatusPatchDoesNotRepeatHandlers(t *testing.T) {
 	waitHandled(cluster.Object(kex.name(), "x"))
 	op.WaitLog("Handling has failed: it is throttled for 1ms.")
 	op.WaitLog("Throttling is over: back to normal.")
+	c.are(t, "create_1", "create_2")
+}
+
+func TestConsistency_RefusedStatusPatchDoesNotRepeatHandlers(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	proxy := cluster.FaultProxy(kopftest.Faults{Rules: []kopftest.FaultRule{
+		{Match: kopftest.Requests(http.MethodPatch, "kopfexamples"), Fault: kopftest.Fault{Kind: kopftest.FaultStatus, Code: 500}, Times: 1},
+		{Match: kopftest.Requests(http.MethodPatch, "kopfexamples/status"), Fault: kopftest.Fault{Kind: kopftest.FaultStatus, Code: 422, Field: "status"}, Times: 1},
+	}})
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			c.add("create_1")
+			r.Result = "refused"
+			return nil
+		}, kopf.ID("create_1"))
+		kopf.OnCreate(r, kexes, c.does("create_2"), kopf.ID("create_2"))
+	}, proxy.Connect, settings(func(s *kopf.Settings) {
+		s.Networking.ErrorBackoffs = slices.Values([]time.Duration(nil)) // so that the next cycle sends the records again
+		s.Queueing.ErrorDelays = slices.Values([]time.Duration{time.Millisecond})
+	}))
+	waitHandled(cluster.Create(example("x")))
+	op.WaitLog("API server rejected the handlers' patch; discarding it")
 	c.are(t, "create_1", "create_2")
 }
 

@@ -2,10 +2,12 @@ package cycle
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
@@ -39,5 +41,53 @@ func TestWriteHeld_GoneObjectHasNoHandlersCalledAgain(t *testing.T) {
 	<-deleted
 	if len(s.requests) > 0 {
 		t.Errorf("requests: %v", s.requests)
+	}
+}
+
+func TestWriteHeld_NewerVersionHasItsOwnCycle(t *testing.T) {
+	const ok, refused, down = 200, 413, 500
+	for _, test := range []struct {
+		version  string // resourceVersion in the cycle; the records make version 9
+		statuses []int  // answers to the requests for the records and for the status
+		ready    bool
+		failed   bool
+	}{
+		{"1", []int{ok, ok}, false, false},
+		{"1", []int{ok, refused}, false, false},
+		{"1", []int{ok, down}, false, true},
+		{"1", []int{down}, false, true},
+		{"9", []int{ok, ok}, true, false}, // the records were stored before, and only the answer was lost
+		{"9", []int{ok, refused}, true, false},
+		{"9", []int{ok, down}, false, true},
+	} {
+		t.Run(fmt.Sprint(test.version, test.statuses), func(t *testing.T) {
+			s := &patchServer{t: t, uid: "uid", statuses: test.statuses}
+			c := newPatchCycle(t, s)
+			c.object = object.Stub("v1", "Pod", "ns", "a", "uid", test.version)
+			c.served.Resource.Subresources = []string{"status"}
+			handlers := patch.NewPatch()
+			handlers.Set(object.Path{"status", "result"}, "found")
+			c.memory.Outbox.Put(outbox.Writes{Handlers: handlers, Own: c.writes.Own, About: []string{"created"}, Since: time.Unix(1, 0)})
+			handled := make(chan struct{})
+			q := queue.New(t.Context(), queue.Options{Process: func(ctx context.Context, batch *queue.Batch) *queue.Next {
+				defer close(handled)
+				c.batch = batch
+				ready, err := c.writeHeld(ctx)
+				if failed := err != nil; ready != test.ready || failed != test.failed || failed != (c.memory.Outbox.Held != nil) {
+					t.Errorf("handlers may be called: %t, %v; held: %v", ready, err, c.memory.Outbox.Held)
+				}
+				return nil
+			}})
+			t.Cleanup(func() {
+				if err := q.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+			q.Put("pods.v1", watch.Event{Type: watch.Modified, Object: c.object})
+			<-handled
+			if len(s.statuses) > 0 {
+				t.Errorf("requests: %v", s.requests)
+			}
+		})
 	}
 }

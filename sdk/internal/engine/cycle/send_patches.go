@@ -91,7 +91,8 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 	err = box.Send(&outbox.Target{
 		Tree: c.view.Tree, StatusAlone: c.served.Resource.HasSubresource("status"), Logger: c.subject.Logger, WarnOnce: c.memory.Flags.WarnOnce,
 		Send: func(p *patch.Patch) (remaining *patch.Patch, err error) {
-			c.sent.changed, remaining, err = c.send(ctx, p, guarded)
+			changed, remaining, err := c.send(ctx, p, guarded)
+			c.sent.changed = c.sent.changed || changed // the outbox sends the rest of a refused patch again
 			return remaining, err
 		},
 	})
@@ -116,7 +117,7 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 }
 
 // send sends a patch, and records the version that it makes, which is handled next. Changed reports whether the object
-// has a newer version; remaining is the part of the patch that was not accepted.
+// has a newer version, even together with an error; remaining is the part of the patch that was not accepted.
 func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed bool, remaining *patch.Patch, err error) {
 	ctx, cancel := withGrace(ctx, patchTimeout)
 	defer cancel()
@@ -125,10 +126,11 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 	if patched != nil {
 		// Recorded even after an error, because earlier requests of the patch succeeded.
 		c.memory.Ledger.Wrote(patched, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+		changed = patched.ResourceVersion != c.object.ResourceVersion
 	}
 	switch {
 	case err != nil:
-		return false, result.Remaining, fmt.Errorf("patch %s: %w", c.object, err)
+		return changed, result.Remaining, fmt.Errorf("patch %s: %w", c.object, err)
 	case result.Gone:
 		c.subject.Logger.Debug("Patching was skipped: the object does not exist anymore.", observe.EventKey, observe.LogPatchSkipped)
 		return true, nil, nil
@@ -144,7 +146,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 	}
 	c.memory.WarnPruned(c.subject.Logger, c.served.Resource, p, patched)
 	c.sent.answer = patched
-	return changed || patched.ResourceVersion != c.object.ResourceVersion, result.Remaining, nil
+	return changed, result.Remaining, nil
 }
 
 // keepConditions writes the conditions of the object to the status, unless the object must be handled further.
