@@ -138,6 +138,23 @@ func TestConsistency_RefusedStatusPatchDoesNotRepeatHandlers(t *testing.T) {
 	c.are(t, "create_1", "create_2")
 }
 
+func TestConsistency_PanickingTransformationDoesNotRepeatHandlers(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(_ context.Context, r *change) error {
+			c.add("create_1")
+			kopf.Transform(r.Patch, func(*tree) { panic("no") })
+			return nil
+		}, kopf.ID("create_1"))
+		kopf.OnCreate(r, kexes, c.does("create_2"), kopf.ID("create_2"))
+	}, transport(delayedWatch(lag)), settings(func(s *kopf.Settings) {
+		s.Queueing.ErrorDelays = slices.Values([]time.Duration{time.Millisecond})
+	}))
+	waitHandled(cluster.Create(example("x")))
+	op.WaitLog("panic: no")
+	c.are(t, "create_1", "create_2")
+}
+
 func TestConsistency_RecreatedObjectIsAnotherOne(t *testing.T) {
 	cluster, c := newCluster(t), &calls{}
 	started, proceed := make(chan struct{}), make(chan struct{})

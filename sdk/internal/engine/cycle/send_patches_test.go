@@ -286,6 +286,24 @@ func TestApply_DroppedTransformationDoesNotRepeatResuming(t *testing.T) {
 	}
 }
 
+func TestApply_FailedTransformationLosesNoVersion(t *testing.T) {
+	for name, fn := range map[string]patch.Fn{
+		"fails":  func(map[string]any) error { return errors.New("it never succeeds") },
+		"panics": func(map[string]any) error { panic("it never succeeds") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &patchServer{t: t, uid: "uid", statuses: []int{200}}
+			c := newPatchCycle(t, s)
+			c.writes.Handlers.AddFn(fn)
+			err := c.sendCollected(t.Context(), false)
+			answer := c.memory.Ledger.Answer // otherwise, the next cycle calls the handlers for the version without the records
+			if !outbox.FailsTransformations(err) || c.memory.Outbox.Held != nil || answer == nil || answer.ResourceVersion != "9" {
+				t.Errorf("%v; next is %v, held: %+v", err, answer, c.memory.Outbox.Held)
+			}
+		})
+	}
+}
+
 func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 	answer := func(status int, causes ...metav1.StatusCause) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(status), Details: &metav1.StatusDetails{Causes: causes}}}

@@ -38,10 +38,17 @@ type requester struct {
 // guarded too (see guard), so that it cannot change another object of the same name. Pending requests are reported for
 // the subject; nil disables the reports.
 func SendPatch(ctx context.Context, d *core.Deps, res *resources.Resource, obj *object.Object, p *patch.Patch, guarded bool, logger *slog.Logger, subject *observe.Subject) (result patch.Result, err error) {
-	defer core.RecoverPanic(&err)
 	r := &requester{deps: d, ctx: ctx, resource: res, object: obj, newest: obj, guarded: guarded, logger: logger, subject: subject}
-	result, err = p.Send(obj, res.HasSubresource("status"), patch.Requests{Send: r.send, Landed: r.landed})
-	if errors.Is(err, patch.ErrTransform) {
+	panicked := core.WithRecovery(func() {
+		result, err = p.Send(obj, res.HasSubresource("status"), patch.Requests{Send: r.send, Landed: r.landed})
+	})
+	switch {
+	case panicked != nil && r.newest != obj:
+		// A transformation has panicked after the other changes were sent, so the version that they made must be handled next.
+		return patch.Result{Object: r.newest}, panicked
+	case panicked != nil:
+		return result, panicked
+	case errors.Is(err, patch.ErrTransform):
 		err = &transformError{err}
 	}
 	return result, err
