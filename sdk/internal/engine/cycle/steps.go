@@ -3,7 +3,6 @@ package cycle
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -15,6 +14,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
@@ -37,9 +37,6 @@ var (
 
 // reportUnknown is set by the first step, so that operators without steps do not link the function.
 var reportUnknown atomic.Pointer[func(*subhandlers, handlers.Outcome)]
-
-// stepRoom is the room in bytes that the annotations of an object must have before a step is called.
-const stepRoom = 2 * state.MaxStepResult
 
 // recordAgain is the delay of the next attempt at a handler after a step could not be recorded.
 const recordAgain = time.Second
@@ -91,7 +88,7 @@ func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one ha
 	if err := planning.CheckStep(); err != nil {
 		return steps, state.Step{}, handlers.AsPermanent(err)
 	}
-	if err := c.checkStepRoom(steps); err != nil {
+	if err := c.view.CheckStepRoom(steps); err != nil {
 		return steps, state.Step{}, err
 	}
 	if fence.MayBegin(ctx) != nil {
@@ -254,7 +251,7 @@ func (c *cycle) callStep(ctx context.Context, ref handlers.StepRef, do func(cont
 	if step.Result, err = do(ctx); err != nil {
 		return step, err
 	}
-	if err := c.checkStepResult(step.Result); err != nil {
+	if err := plan.CheckStepResult(step.Result, c.subject.Secrets); err != nil {
 		return step, err
 	}
 	step.At, step.Kept = object.FormatTime(c.deps.Now()), c.isUndone(ref)
@@ -376,68 +373,4 @@ func (c *cycle) noteOutdated(steps state.HandlerSteps, name string, step state.S
 	c.subject.Logger.Info(fmt.Sprintf("Step %q of handler '%s' was called for an earlier state of the object; continuing with its result", name, steps.Handler),
 		observe.EventKey, observe.LogStepOutdated)
 	return nil
-}
-
-// checkStepRoom returns an error if the object has no room for the record of one more step.
-func (c *cycle) checkStepRoom(steps state.HandlerSteps) error {
-	switch {
-	case len(steps.Steps) >= state.MaxSteps:
-		return handlers.AsPermanent(fmt.Errorf("a handling has at most %d steps; an object is no journal", state.MaxSteps))
-	case c.view.StepStorage().Size(c.view.Stored)+state.MaxStepResult > state.MaxStepsSize:
-		return handlers.AsPermanent(fmt.Errorf("the steps of an object have at most %d bytes; return ids instead of whole results", state.MaxStepsSize))
-	case patch.AnnotationsSize(c.view.Stored, nil)+stepRoom > patch.MaxAnnotationsSize:
-		return handlers.AsTemporary(fmt.Errorf("the annotations of the object leave no room for the record; shorten the biggest: %s", outbox.BiggestAnnotations(c.view.Stored)), 0)
-	}
-	return nil
-}
-
-// checkStepResult returns a permanent error if a result must not be on the object.
-func (c *cycle) checkStepResult(result []byte) error {
-	if len(result) > state.MaxStepResult {
-		return handlers.AsPermanent(fmt.Errorf("the result has %d bytes, and a record at most %d; return an id", len(result), state.MaxStepResult))
-	}
-	var value any
-	if err := json.Unmarshal(result, &value); err != nil {
-		return handlers.AsPermanent(err)
-	}
-	secret := secretMember(value)
-	if secret == "" && c.subject.Secrets.Text(string(result)) != string(result) {
-		secret = "a value of the object"
-	}
-	if secret != "" {
-		return handlers.AsPermanent(fmt.Errorf("the result seems to contain a secret, %s: store it in a Secret, and return the name", secret))
-	}
-	return nil
-}
-
-// secretMember returns the name of a member that seems to be a secret; empty if there is none.
-func secretMember(value any) string {
-	switch value := value.(type) {
-	case []any:
-		for _, item := range value {
-			if name := secretMember(item); name != "" {
-				return name
-			}
-		}
-	case map[string]any:
-		for _, name := range object.SortedKeys(value) {
-			if _, isText := value[name].(string); isText && seemsSecret(name) {
-				return name
-			}
-			if name := secretMember(value[name]); name != "" {
-				return name
-			}
-		}
-	}
-	return ""
-}
-
-func seemsSecret(name string) bool {
-	name = strings.ToLower(name)
-	for _, end := range []string{"password", "token", "secret", "key"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
 }
