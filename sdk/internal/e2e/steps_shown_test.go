@@ -58,6 +58,28 @@ func TestInspector_ShowsAndLogsRenamedSteps(t *testing.T) {
 	}
 }
 
+func TestInspector_LogsStepsOfHandlersWithoutSteps(t *testing.T) {
+	cluster := newCluster(t)
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
+			if _, err := kopf.Step(ctx, c, "create-bucket", func(context.Context, kopf.StepKey) (int, error) { return 1, nil }); err != nil {
+				return err
+			}
+			return kopf.Temporaryf(time.Second, "not ready")
+		}, kopf.ID("create"))
+	})
+	x := cluster.Create(example("x"))
+	op.WaitLogs("not ready", 1)
+	op.Stop()
+	again := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
+	})
+	waitHandled(x)
+	if n := again.CountLog(`Step "create-bucket" is recorded on the object, and handler 'create' no longer asks for it`); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+}
+
 func TestInspector_ShowsStepsWhileTheyRunAndAfterARestart(t *testing.T) {
 	cluster := newCluster(t)
 	var keys sync.Map

@@ -106,9 +106,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	if !counts {
 		return handlers.Outcome{}, core.ErrStopping
 	}
-	if report := reportUnknown.Load(); report != nil {
-		(*report)(subs, out)
-	}
+	subs.reportUnknown(out)
 	out.Subrefs = subs.refs
 	return out, nil
 }

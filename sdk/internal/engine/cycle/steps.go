@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -35,9 +34,6 @@ var (
 	errStepLeft  = errors.New("an earlier attempt or process has not recorded a result")
 )
 
-// reportUnknown is set by the first step, so that operators without steps do not link the function.
-var reportUnknown atomic.Pointer[func(*subhandlers, handlers.Outcome)]
-
 // recordAgain is the delay of the next attempt at a handler after a step could not be recorded.
 const recordAgain = time.Second
 
@@ -55,8 +51,6 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.
 	defer s.leave()
 	c := s.cycle
 	ctx = fence.Carry(ctx, c.plan.Cause.Context)
-	report := (*subhandlers).reportUnknown
-	reportUnknown.Store(&report)
 	steps := c.plan.UseSteps(c.view, s.parent.ID, started).WithAsked(name)
 	c.view.NoteSteps(steps)
 	if step, ok := steps.Steps[name]; ok {
@@ -126,10 +120,13 @@ func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one ha
 // recorded steps.
 func (s *subhandlers) reportUnknown(out handlers.Outcome) {
 	c, id := s.cycle, s.parent.ID
+	if c.view.StepStorage().Size(c.view.Stored) == 0 {
+		return
+	}
 	succeeded := out.Final && out.Err == nil && s.parent.Errors != handlers.ErrorsIgnored
 	steps, used := c.view.UsedSteps(id)
 	turn := state.StepTurn(c.plan.Cause.Reason, steps.Epoch)
-	if !used && succeeded && c.view.StepStorage().Size(c.view.Stored) > 0 {
+	if !used && succeeded {
 		for _, counted := range c.plan.CountedSteps(c.view, []string{id}) {
 			if counted.Handler == id {
 				steps.Steps, turn = counted.Steps, counted.Turn
