@@ -76,7 +76,7 @@ func recordedSteps(recorded RecordedSteps, s *Subject) []inspect.Step {
 		at, _ := object.ParseTime(recorded.Steps[name].At) // zero if another program has changed the record
 		steps = append(steps, inspect.Step{
 			Name: s.Secrets.Text(name), State: inspect.StepRecorded, At: at,
-			Key: state.StepKey(s.Reference.UID, recorded.Handler, recorded.Turn, name),
+			Key: state.StepKey(s.Reference.UID, recorded.Handler, recorded.Turn, name), Once: recorded.Started[name] != "",
 		})
 	}
 	for _, name := range object.SortedKeys(recorded.Started) {
@@ -86,7 +86,7 @@ func recordedSteps(recorded RecordedSteps, s *Subject) []inspect.Step {
 		at, _ := object.ParseTime(recorded.Started[name])
 		steps = append(steps, inspect.Step{
 			Name: s.Secrets.Text(name), State: inspect.StepUnsure, At: at,
-			Key: state.StepKey(s.Reference.UID, recorded.Handler, recorded.Turn, name),
+			Key: state.StepKey(s.Reference.UID, recorded.Handler, recorded.Turn, name), Once: true,
 		})
 	}
 	sort.SliceStable(steps, func(i, j int) bool { return steps[i].At.Before(steps[j].At) })

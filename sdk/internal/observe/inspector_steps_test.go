@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,20 @@ func TestSteps_LiveAndRecorded(t *testing.T) {
 	expect("success before the end of the handling", "allow recorded, bucket recorded, grant recorded, notify unrecorded")
 	Emit(&in.sink, Ended{Subject: subject, Finished: true})
 	expect("end of the handling", "")
+}
+
+func TestSteps_StartsShowThatAStepHappensAtMostOnce(t *testing.T) {
+	began := object.FormatTime(time.Unix(1e9, 0))
+	recorded := RecordedSteps{
+		Handler: "a", Steps: map[string]state.Step{"bucket": {At: began}, "mail": {At: began}}, Started: map[string]string{"mail": began, "pay": began},
+	}
+	var got []string
+	for _, step := range recordedSteps(recorded, podSubject("x", "1")) {
+		got = append(got, fmt.Sprint(step.Name, " ", step.State, " ", step.Once))
+	}
+	if want := "bucket recorded false, mail recorded true, pay unsure true"; strings.Join(got, ", ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 func TestSteps_LostAnswerToARecordShowsTheStepOnce(t *testing.T) {
