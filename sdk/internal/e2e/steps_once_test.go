@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,5 +224,57 @@ func TestStepAtMostOnce_ErrorsOfAKnownKindAreRetried(t *testing.T) {
 				t.Errorf("records stay: %s", recorded)
 			}
 		})
+	}
+}
+
+// The process knows that it has not called the step, although the start is on the object.
+func TestStepAtMostOnce_LostAnswersToTheStartDoNotPreventTheCall(t *testing.T) {
+	cluster, o := newCluster(t), &outside{}
+	var lost atomic.Bool
+	refusal := kopftest.Fault{Kind: kopftest.FaultStatus, Code: http.StatusUnprocessableEntity}
+	start := refusal
+	start.AfterEffect, start.Do = true, func() { lost.Store(true) }
+	proxy := cluster.FaultProxy(kopftest.Faults{Rules: []kopftest.FaultRule{
+		{Match: writesOf(plain), Fault: start, Times: 1},
+		{Match: writesOf(plain), Fault: kopftest.Fault{Kind: kopftest.FaultNone, Do: func() { lost.Store(false) }}},
+		{Match: func(r *http.Request) bool {
+			return lost.Load() && strings.HasPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
+		}, Fault: refusal},
+	}})
+	op := cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, plains, o.mailOnce, kopf.ID("create")) }, proxy.Connect)
+	x := cluster.Create(plain.of(example("x")))
+	waitHandled(x)
+	if made := o.made(t); !maps.Equal(made, map[string]int{"mail": 1}) || op.CountLog("record the start") == 0 {
+		t.Errorf("called: %v", made)
+	}
+	if recorded := fmt.Sprint(x.Get().Get("metadata.annotations")); strings.Contains(recorded, "-step") {
+		t.Errorf("records stay: %s", recorded)
+	}
+}
+
+func TestStepAtMostOnce_RefusedCallOfAStoppingOperatorIsRepeated(t *testing.T) {
+	cluster, o := newCluster(t), &outside{}
+	called := make(chan struct{})
+	op := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
+			_, err := kopf.StepAtMostOnce(ctx, c, "mail", func(ctx context.Context, _ kopf.StepKey) (string, error) {
+				close(called)
+				<-ctx.Done()
+				return "", kopf.Temporaryf(time.Millisecond, "nothing is sent: %w", ctx.Err())
+			})
+			return err
+		}, kopf.ID("create"))
+	}, settings(func(s *kopf.Settings) { s.Queueing.ExitTimeout = time.Millisecond }))
+	x := cluster.Create(example("x"))
+	<-called
+	op.Stop()
+	want := map[string]int{"mail": 1}
+	if op.CountLog("Cannot remove the start") > 0 { // the machine is slow
+		want = map[string]int{"unsure": 1}
+	}
+	cluster.Run(func(r *kopf.Registry) { kopf.OnCreate(r, kexes, o.mailOnce, kopf.ID("create")) })
+	waitHandled(x)
+	if made := o.made(t); !maps.Equal(made, want) {
+		t.Errorf("called: %v, want %v", made, want)
 	}
 }

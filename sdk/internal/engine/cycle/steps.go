@@ -54,30 +54,31 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.
 	steps := c.plan.UseSteps(c.view, s.parent.ID, started).WithAsked(name)
 	c.view.NoteSteps(steps)
 	if step, ok := steps.Steps[name]; ok {
-		s.reportStep(steps, name, inspect.StepRecorded)
+		s.reportStep(steps, one, inspect.StepRecorded)
 		return step.Result, c.noteOutdated(steps, name, step)
 	}
 	id := outbox.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
-	step, called := c.memory.Outbox.Steps[id]
-	if !called {
+	step := c.memory.Outbox.Steps[id]
+	if step.Result == nil {
 		if steps, step, err = s.call(ctx, steps, one); err != nil {
 			return nil, err
 		}
 	}
 	steps.Made = true
 	if err = s.record(ctx, id, steps.WithStep(name, step), step); err != nil {
-		s.reportStep(steps, name, inspect.StepUnrecorded)
+		s.reportStep(steps, one, inspect.StepUnrecorded)
 		return step.Result, err
 	}
-	s.reportStep(steps, name, inspect.StepRecorded)
+	s.reportStep(steps, one, inspect.StepRecorded)
 	return step.Result, nil
 }
 
 // call calls a step that has no result. It returns the record with the start of the step.
 func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one handlers.StepCall) (state.HandlerSteps, state.Step, error) {
 	c, name := s.cycle, one.Name
-	if steps.Started[name] != "" && one.Once {
-		return steps, state.Step{}, s.unsure(steps, name, errStepLeft)
+	id := outbox.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
+	if at := steps.Started[name]; one.Once && at != "" && at != c.memory.Outbox.Steps[id].At {
+		return steps, state.Step{}, s.unsure(steps, one, errStepLeft)
 	}
 	if err := planning.CheckStep(); err != nil {
 		return steps, state.Step{}, handlers.AsPermanent(err)
@@ -90,11 +91,11 @@ func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one ha
 	}
 	if one.Once {
 		var err error
-		if steps, err = s.recordStart(ctx, steps, name); err != nil {
+		if steps, err = s.recordStart(ctx, steps, id); err != nil {
 			return steps, state.Step{}, err
 		}
 	}
-	s.reportStep(steps, name, inspect.StepRunning)
+	s.reportStep(steps, one, inspect.StepRunning)
 	failed := false // the function has returned an error; otherwise, its result cannot be recorded
 	step, err := c.callStep(ctx, handlers.StepRef{Handler: s.parent.ID, Step: name}, func(ctx context.Context) ([]byte, error) {
 		text, err := one.Do(ctx)
@@ -104,15 +105,17 @@ func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one ha
 	if err == nil {
 		return steps, step, nil
 	}
-	s.reportStep(steps, name, "")
+	s.reportStep(steps, one, "")
 	if !one.Once {
 		return steps, step, err
 	}
 	if kind := handlers.ErrorKindOf(err); failed && (kind == handlers.KindTemporary || kind == handlers.KindPermanent) {
-		c.view.NoteSteps(steps.WithStarted(name, "")) // the patch with the outcome removes the start
+		steps = steps.WithStarted(name, "")
+		c.view.NoteSteps(steps) // the patch with the outcome removes the start
+		s.removeStart(ctx, steps, name, err)
 		return steps, step, err
 	}
-	return steps, step, s.unsure(steps, name, err)
+	return steps, step, s.unsure(steps, one, err)
 }
 
 // reportUnknown reports the recorded steps that the attempt did not request, because a release has probably renamed or removed these
@@ -147,33 +150,36 @@ func (s *subhandlers) reportUnknown(out handlers.Outcome) {
 }
 
 // recordStart records the start of a step before its call. The call begins here, also if the operator is asked to stop in between.
-func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps, name string) (state.HandlerSteps, error) {
+func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps, id outbox.StepID) (state.HandlerSteps, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
 		return steps, errStepEnded
-	case !state.CanStart(name):
+	case !state.CanStart(id.Name):
 		return steps, handlers.AsPermanent(errors.New("the name of a step that happens at most once has letters, digits, - and _ only"))
 	}
 	c := s.cycle
-	newest, err := c.newestForStart(ctx, steps.Handler)
+	newest, err := c.newestForStart(ctx, id.Handler)
 	if err != nil {
 		return steps, err
 	}
-	started := steps.WithStarted(name, object.FormatTime(c.deps.Now()))
+	at := cmp.Or(c.memory.Outbox.Steps[id].At, object.FormatTime(c.deps.Now()))
+	started := steps.WithStarted(id.Name, at)
 	p, err := c.plan.StepPatch(c.view, started, c.writes.Own)
 	if err != nil {
 		return steps, err
 	}
+	c.memory.Outbox.KeepStep(id, state.Step{At: at}) // the next attempt recognizes the start by its time if the answers are lost
 	switch err := c.sendStart(ctx, newest, p); {
 	case err == nil:
+		delete(c.memory.Outbox.Steps, id)
 		c.view.NoteSteps(started)
 		return started, nil
 	case core.IsFenced(err):
 		return steps, err
 	case kube.Classify(err) == kube.Conflict:
-		return steps, c.abandonView(steps.Handler)
+		return steps, c.abandonView(id.Handler)
 	default:
 		return steps, handlers.AsTemporary(fmt.Errorf("record the start: %w", err), recordAgain)
 	}
@@ -229,11 +235,30 @@ func (c *cycle) sendStart(ctx context.Context, newest *object.Object, p *patch.P
 	return nil
 }
 
+// removeStart removes the start of a step without an effect from the object, if the attempt does not count: then no patch with the
+// outcome follows. If the API server does not accept the removal, the next process regards the step as unsure.
+func (s *subhandlers) removeStart(ctx context.Context, steps state.HandlerSteps, name string, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cycle
+	if s.closed || c.plan.Cause.Context.Err() == nil && !core.IsFenced(why) {
+		return
+	}
+	p, err := c.plan.StepPatch(c.view, steps, c.writes.Own)
+	if err == nil {
+		err = c.sendStep(ctx, p, p)
+	}
+	if err != nil {
+		c.subject.Logger.Warn(fmt.Sprintf("Cannot remove the start of step %q of handler '%s', which has had no effect", name, s.parent.ID),
+			observe.EventKey, observe.LogPatchFailed, "error", err)
+	}
+}
+
 // unsure returns the error of a step that has perhaps happened, and reports it.
-func (s *subhandlers) unsure(steps state.HandlerSteps, name string, why error) error {
-	c, key := s.cycle, s.cycle.view.StepStorage().StartedKey(s.parent.ID, name, s.cycle.view.Stored)
-	s.reportStep(steps, name, inspect.StepUnsure)
-	c.subject.Logger.Error(fmt.Sprintf("Step %q of handler '%s' has started and perhaps happened; it is not repeated", name, s.parent.ID),
+func (s *subhandlers) unsure(steps state.HandlerSteps, one handlers.StepCall, why error) error {
+	c, key := s.cycle, s.cycle.view.StepStorage().StartedKey(s.parent.ID, one.Name, s.cycle.view.Stored)
+	s.reportStep(steps, one, inspect.StepUnsure)
+	c.subject.Logger.Error(fmt.Sprintf("Step %q of handler '%s' has started and perhaps happened; it is not repeated", one.Name, s.parent.ID),
 		observe.EventKey, observe.LogStepUnsure, "error", why)
 	where := strings.TrimSuffix(c.served.Resource.Plural+"."+c.served.Resource.Version+"."+c.served.Resource.Group, "."+c.served.Resource.Version+".")
 	if c.object.Namespace != "" {
@@ -257,19 +282,19 @@ func (c *cycle) callStep(ctx context.Context, ref handlers.StepRef, do func(cont
 }
 
 // reportStep emits the state of a step, which is empty after a failure. The steps of a handler that has returned are not reported.
-func (s *subhandlers) reportStep(steps state.HandlerSteps, name string, as inspect.StepState) {
+func (s *subhandlers) reportStep(steps state.HandlerSteps, one handlers.StepCall, as inspect.StepState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
 	at := s.cycle.deps.Now()
-	if recorded, ok := steps.Steps[name]; ok {
+	if recorded, ok := steps.Steps[one.Name]; ok {
 		at, _ = object.ParseTime(recorded.At) // zero if another program has changed the record
 	} else if as == inspect.StepUnsure {
-		at, _ = object.ParseTime(steps.Started[name])
+		at, _ = object.ParseTime(steps.Started[one.Name])
 	}
-	s.emitStep(state.StepTurn(s.cycle.plan.Cause.Reason, steps.Epoch), inspect.Step{Name: name, State: as, At: at, Once: steps.Started[name] != ""})
+	s.emitStep(state.StepTurn(s.cycle.plan.Cause.Reason, steps.Epoch), inspect.Step{Name: one.Name, State: as, At: at, Once: one.Once})
 }
 
 func (s *subhandlers) emitStep(turn string, step inspect.Step) {
@@ -314,10 +339,7 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 		return err
 	}
 	if err := c.sendStep(ctx, p, p); err != nil {
-		if c.memory.Outbox.Steps == nil {
-			c.memory.Outbox.Steps = make(map[outbox.StepID]state.Step, 1)
-		}
-		c.memory.Outbox.Steps[id] = step
+		c.memory.Outbox.KeepStep(id, step)
 		c.view.NoteSteps(steps) // the outcome patch includes the result, because the API server may have stored it and only the answer was lost
 		if core.IsFenced(err) {
 			return err

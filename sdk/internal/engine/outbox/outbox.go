@@ -15,7 +15,9 @@ type Outbox struct {
 	Held   *Writes           // unwritten changes, which block change handlers so that none is called twice; nil if there are none
 	Parked map[string]string // the operator's own annotations that do not fit on the object; they block no handler
 
-	Steps map[StepID]state.Step // steps whose records the API server has not accepted; nil if there are none
+	// Steps has the steps whose records the API server has not accepted; nil if there are none. A step without a Result must happen at
+	// most once and was not called; its start has the time At, and is perhaps on the object.
+	Steps map[StepID]state.Step
 }
 
 // StepID names a step in a handling.
@@ -57,6 +59,14 @@ func (o *Outbox) Put(w Writes) (discarded int) {
 	}
 	o.Held.Handlers.Append(w.Handlers)
 	return discarded
+}
+
+// KeepStep adds a step whose record the API server has not accepted yet.
+func (o *Outbox) KeepStep(id StepID, step state.Step) {
+	if o.Steps == nil {
+		o.Steps = make(map[StepID]state.Step, 1)
+	}
+	o.Steps[id] = step
 }
 
 // Overlay returns the object as if the operator's own changes were written.
