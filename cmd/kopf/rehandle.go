@@ -18,7 +18,7 @@ import (
 
 // rehandleFlags are the flags of kopf rehandle.
 type rehandleFlags struct {
-	cluster           operatorFlags // its cluster, context and kubeconfig
+	cluster           operatorFlags // only the fields cluster, context and kubeconfig are used
 	handler, prefix   string
 	namespaces        []string
 	selector          string
@@ -62,7 +62,7 @@ Name packages as for kopf run.
 	}
 	set := cmd.Flags()
 	set.SortFlags = false
-	set.StringVar(&f.cluster.cluster, "cluster", devcluster.Auto, "the cluster: auto (that of the project), embedded, k3d, context, or a name of kopf cluster list")
+	set.StringVar(&f.cluster.cluster, "cluster", devcluster.Auto, "the cluster: auto (the cluster of the project), embedded, k3d, context, or a name of kopf cluster list")
 	set.StringVar(&f.cluster.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
 	set.StringVar(&f.cluster.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
 	set.StringVar(&f.handler, "handler", "", "the id of the handler (default: the only one with a version)")
@@ -140,7 +140,7 @@ func rehandleObjects(cmd *cobra.Command, f *rehandleFlags, patterns []string) er
 	})
 }
 
-// target returns the handler of the flags, and its objects.
+// target returns the handler and the objects that the flags select.
 func (f *rehandleFlags) target(operators []inspect.Description, cluster []inspect.APIResource) (rehandle.Target, error) {
 	t, err := rehandle.NewTarget(operators, cluster, f.handler)
 	t.Namespaces, t.LabelSelector, t.Prefix = f.namespaces, f.selector, cmp.Or(f.prefix, t.Prefix)

@@ -26,11 +26,11 @@ import (
 const (
 	// pageSize is the number of objects that one request lists.
 	pageSize = 500
-	// attempts is how often a list is begun.
+	// attempts is the maximum number of times that a list is started.
 	attempts = 6
 )
 
-// acceptMetadata asks for the metadata of the objects alone. Servers that cannot do that send whole objects, whose metadata are read.
+// acceptMetadata requests only the metadata of the objects. Servers that do not support this format send whole objects.
 const acceptMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
 
 // status is the state of an object with regard to a version of a handler.
@@ -43,7 +43,7 @@ const (
 	statusFailed                 // the version has failed permanently
 	statusGone                   // deleted, or being deleted
 	statusPaused                 // paused by an annotation, so that no operator handles it
-	statusUncalled               // not marked any longer, and neither handled nor failed: no filter matches, or another run has removed the mark
+	statusUncalled               // the mark was removed without a call, because no filter matches or another run withdrew it
 	statusRefused                // the API server refuses the mark of this object: it does not fit its schema, or an admission webhook denies the change
 )
 
@@ -56,7 +56,7 @@ type item struct {
 	markKey         string  // name of the annotation with the mark
 
 	status  status
-	hasMark bool   // also after a marking request without an answer
+	hasMark bool   // the object has the mark, or may have it because the answer to the marking request was lost
 	failure string // message of the failure; empty if it has not failed
 }
 
@@ -108,7 +108,8 @@ func toResource(r *inspect.APIResource) *resources.Resource {
 	return &resources.Resource{Group: r.Group, Version: r.Version, Plural: r.Plural, Kind: r.Kind, Namespaced: r.Namespaced}
 }
 
-// listIn returns the objects of a namespace, or all objects. It begins again if the server has forgotten where it was.
+// listIn returns the objects of a namespace, or of the cluster if the namespace is empty. It starts the list again if the server no longer
+// accepts the continue token.
 func (r *marker) listIn(ctx context.Context, res *resources.Resource, namespace string) ([]*item, error) {
 	var found []*item
 	next := ""

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
-// Options say what [Run] does.
+// Options configure [Run].
 type Options struct {
 	// Confirm makes Run mark objects. Defaults to false: Run only counts them.
 	Confirm bool
@@ -30,8 +30,8 @@ type Options struct {
 	// marked.
 	Parallel int
 
-	// MaxFailures is the number of objects on which the version has failed permanently that makes Run stop. Failures of earlier runs
-	// count, too. Defaults to no limit.
+	// MaxFailures makes Run stop when the version has failed permanently on this number of objects, including failures of earlier runs.
+	// Defaults to no limit.
 	MaxFailures int
 
 	// Stages are percentages of the objects, in ascending order. Run stops after a stage with a failure. An object belongs to the same
@@ -56,10 +56,11 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("stopped: %s; the failures are on the objects, and kopf retry calls the handler again", e.Why)
 }
 
-// pollInterval is how often the marked objects are read, and patience how long they may stay unchanged until Run says so.
 const (
+	// pollInterval is the time between two reads of the marked objects.
 	pollInterval = 500 * time.Millisecond
-	patience     = 30 * time.Second
+	// patience is the time without progress after which Run names the marked objects that it waits for.
+	patience = 30 * time.Second
 )
 
 // withdrawTimeout limits the time for removing marks after an interruption.
@@ -178,8 +179,8 @@ func (r *marker) runStage(ctx context.Context, percent float64) error {
 // isPending reports whether an object has to be read again.
 func isPending(i *item) bool { return i.status == statusMarked || i.hasMark }
 
-// check reads the marked objects, and returns an error if too many have failed. It removes the marks of paused objects, which no operator
-// would remove.
+// check reads the marked objects, and returns an error if too many have failed. It removes the marks of paused objects, because no operator
+// does.
 func (r *marker) check(ctx context.Context) error {
 	for _, i := range r.all {
 		if !isPending(i) {
@@ -213,7 +214,7 @@ func (r *marker) check(ctx context.Context) error {
 	return nil
 }
 
-// noteStuck says what marked objects wait for if nothing has happened for some time.
+// noteStuck notes why marked objects may still wait if none of them has changed for the time of patience.
 func (r *marker) noteStuck() {
 	var marked []string
 	for _, i := range r.all {
@@ -287,7 +288,7 @@ func (r *marker) having(s status) (n int) {
 	return n
 }
 
-// count says how many objects have which status.
+// count formats the number of objects by status.
 func (r *marker) count() string {
 	text := fmt.Sprintf("%d handled by it, %d left", r.having(statusHandled), r.having(statusLeft))
 	for _, one := range []struct {

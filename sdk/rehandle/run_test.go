@@ -21,9 +21,9 @@ import (
 // server is an API server with config maps "a" and "b". An operator handles each marked object at once, unless handle is replaced.
 type server struct {
 	mu      sync.Mutex
-	objects []map[string]any // metadata
+	objects []map[string]any // metadata of the objects
 	refuse  func(name string, marking bool) (answer string)
-	handle  func(name, value string) // gets the value of the mark
+	handle  func(name, value string) // called for each mark, with the value of the annotation
 	patches int
 }
 

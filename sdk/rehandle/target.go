@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
-// Target is a handler of an operator, and the objects to call it for.
+// Target identifies a handler of an operator, and selects the objects for which it is called again.
 type Target struct {
-	Handler string // id
-	Version string // version of the handler's code that has to handle the objects
+	Handler string // id of the handler
+	Version string // version of the handler that must handle the objects
 	Prefix  string // prefix of the operator's annotations
 
 	Resources     []inspect.APIResource
@@ -94,7 +94,8 @@ func listVersioned(ids []string) string {
 	return "the handlers with a version are " + strings.Join(ids, ", ")
 }
 
-// handled returns the resources of some registrations, by the names that the permissions have for them.
+// handled returns the listable resources of the cluster that the given registrations handle. The names of the registrations are as in
+// [inspect.Permission].
 func handled(d inspect.Description, cluster []inspect.APIResource, names []string) []inspect.APIResource {
 	var all []inspect.APIResource
 	for _, r := range cluster {

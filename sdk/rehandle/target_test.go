@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { testmain.Run(m, os.Exit) }
 
 var maps = inspect.APIResource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true, Verbs: []string{"list", "patch"}}
 
-// operator describes an operator of config maps with handlers in versions.
+// operator describes an operator of config maps whose handlers have the given versions, by id.
 func operator(versions map[string]string) inspect.Description {
 	d := inspect.Description{Prefix: "my.example.com"}
 	handled := inspect.Permission{Resource: "configmaps", Verbs: []string{"list", "watch", "patch"}, Purpose: inspect.HandledObjects}

@@ -242,7 +242,7 @@ func TestRehandle_WaitsForAPausedOperatorAndIgnoresOldBuilds(t *testing.T) {
 	if err := wait(); err != nil {
 		t.Error(err)
 	}
-	c.are(t, "create", "create") // of x and of the later one
+	c.are(t, "create", "create") // one call for x, and one for the object that was created later
 }
 
 func TestRehandle_FollowsTheResumingOfTheNextProcess(t *testing.T) {
