@@ -36,12 +36,12 @@ type Spec struct {
 	Inspector string
 
 	// Shared is the only folder of the machine that the program can write to. Visible are folders that the program can read, even
-	// inside of an emptied folder such as /tmp. One of them has the socket of the server.
+	// inside of an emptied folder such as /tmp. One of Shared and Visible must contain the socket of the server.
 	Shared  string
 	Visible []string
 
-	// Emptied are more folders that are empty in the box, but for Shared and Visible, such as the home folder of the user. Missing
-	// ones are ignored.
+	// Emptied are additional folders that are empty in the box, except for Shared and Visible, such as the home folder of the user.
+	// Folders that do not exist are ignored.
 	Emptied []string
 
 	// Hidden are files and folders that are empty in the box, such as the user's kubeconfig. Paths that do not exist are ignored.

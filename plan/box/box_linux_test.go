@@ -23,7 +23,7 @@ const hostile = "hostile"
 
 // targets are the things outside of the box that the program tries to reach.
 type targets struct {
-	TCP, UDP, Abstract, Socket string // addresses; that of the socket is in a visible folder
+	TCP, UDP, Abstract, Socket string // addresses; Socket is the path of a socket in a visible folder
 	Config, Folder             string // a secret file, and a folder in which a file is to be created
 	Elsewhere                  string // a file in an emptied folder
 	Home                       string // a file in the home folder of the user

@@ -299,8 +299,8 @@ func supervise(p plan, made *os.File) (code int, err error) {
 	}
 }
 
-// execMain drops the privileges that made the box, limits the sockets, and executes the program, which cannot undo this. The function limit
-// limits the sockets.
+// execMain drops the privileges that made the box, calls limit to limit the sockets, and executes the program. The program cannot undo
+// these steps.
 func execMain(args []string, limit func() error) int {
 	err := dropPrivileges()
 	if err == nil {

@@ -15,7 +15,7 @@ func StartOutside(s Spec) (*Process, error) {
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(s.Env, "HOME="+s.Shared, "KOPF_STDIN_GUARD=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	guard, err := cmd.StdinPipe() // an operator stops when its standard input closes, also because this process has ended
+	guard, err := cmd.StdinPipe() // closes when this process ends, even if it is killed, and the operator then stops
 	if err == nil {
 		err = cmd.Start()
 	}

@@ -231,7 +231,7 @@ func (c *Copy) fetch(ctx context.Context, scope Scope) (*Listing, error) {
 		return out, nil
 	}
 	if _, ok := errors.AsType[*source.RefusedError](err); ok { // an object with the name of a subresource, such as log
-		out.Refused = refusal(scope, "a plan does not get objects with the name of a subresource that acts")
+		out.Refused = refusal(scope, "a plan does not read an object with the name of a subresource that can have effects")
 		return out, nil
 	}
 	if err != nil {

@@ -38,7 +38,8 @@ status:
   - {type: Established, status: "True", reason: InitialNamesAccepted, message: done, lastTransitionTime: "2020-01-01T00:00:00Z"}
 `
 
-// TestProxy_RefusesConversions asks for two versions of a resource that the cluster converts with a webhook. The copy has none.
+// TestProxy_RefusesConversions asks for two versions of a resource that the cluster converts with a webhook. The
+// control plane of the copy cannot call the webhook.
 func TestProxy_RefusesConversions(t *testing.T) {
 	c := theSource(t, "convert")
 	cars := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "cars"}

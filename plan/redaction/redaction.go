@@ -97,8 +97,8 @@ func annotationsOf(secret map[string]any) map[string]any {
 	return annotations
 }
 
-// annotations replaces the values in annotations that have an earlier state of the Secret, and returns the others. A state that
-// cannot be decoded is removed, because it may have values that are not in the Secret.
+// annotations replaces the values in annotations that have an earlier state of the Secret. It removes a state that cannot be decoded,
+// because the state may have values that are not in the Secret. It returns the annotations without a state of the Secret.
 func (r *Redactor) annotations(secret map[string]any, kind string, special instead, found map[string]string) (map[string]string, error) {
 	annotations, others := annotationsOf(secret), map[string]string{}
 	for name, value := range annotations {

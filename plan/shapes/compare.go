@@ -173,8 +173,8 @@ type facts struct {
 	failures map[string]bool // names of failed handlers and requests
 }
 
-// fact is a value. If an object lacks the fact, otherwise is its value. For the field of an object, parent is the path of the map or list
-// that contains the field.
+// fact is a compared value of an object. An object without the fact is compared as if the value were otherwise. For the field of an object,
+// parent is the path of the map or list that contains the field.
 type fact struct{ value, otherwise, parent string }
 
 // differences returns the facts that differ, with the values of f as old values.
@@ -246,8 +246,8 @@ func (f facts) set(path, value string) {
 	}
 }
 
-// identities returns the names of writes in facts. A created object whose name is not in the reference gets the name of a created object
-// that only the reference has. The map renamed has these names by the index of the write.
+// identities returns the names of the writes for comparisons. A created object whose name is not in the reference, such as an object with a
+// random name, gets the name of a created object that only the reference has. The keys of renamed are the indices of these writes.
 func identities(writes, reference []Write) (all []string, renamed map[int]string) {
 	own, known := make(counter), make(counter)
 	var free []int // writes of the reference without a counterpart

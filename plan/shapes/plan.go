@@ -87,7 +87,7 @@ const (
 	OutcomeFailed   Outcome = "failed" // the handler had failed before, and was not called
 	OutcomeWaits    Outcome = "waits"
 	OutcomeStops    Outcome = "stops"
-	OutcomeRuns     Outcome = "runs" // the run ended before the handler was called, or returned
+	OutcomeRuns     Outcome = "runs" // the run ended while the handler was running, or before the call of the handler
 )
 
 // Pass is the last pass of a reconcile handler.
