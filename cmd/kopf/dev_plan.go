@@ -20,7 +20,8 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// newDevPlan returns the function that makes plans for kopf dev: of its packages, for a copy of its cluster, with the defaults of kopf plan.
+// newDevPlan returns the function that makes plans for kopf dev. It builds the packages of the session, copies the cluster of the session,
+// and uses the defaults of kopf plan.
 func newDevPlan(session *runner.Session, f *operatorFlags, patterns []string) func(context.Context, func(string)) (*parts.Plan, error) {
 	return func(ctx context.Context, report func(string)) (*parts.Plan, error) {
 		cluster := session.State().Cluster
@@ -174,8 +175,8 @@ func refOf(resource, object string) inspect.Ref {
 	return inspect.Ref{Resource: resource, Namespace: namespace, Name: name}
 }
 
-// writtenRef returns the object of a write, for one of the objects of the shape. It is not known if its name depends on something
-// other than the name and the namespace of the object.
+// writtenRef returns the written object for one of the objects of the shape. It returns false if the name of the written object has
+// placeholders other than the name and the namespace of the object.
 func writtenRef(w shapes.Write, object string) (ref inspect.Ref, known bool) {
 	own := refOf("", object)
 	written := strings.NewReplacer("{namespace}", own.Namespace, "{name}", own.Name).Replace(w.Name)

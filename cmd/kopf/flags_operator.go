@@ -109,7 +109,7 @@ func (f *operatorFlags) add(cmd *cobra.Command, logFormats ...string) {
 func (f *operatorFlags) addCluster(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.SortFlags = false
-	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "the cluster: auto (that of the project), embedded, k3d, context, or a name of kopf cluster list")
+	set.StringVar(&f.cluster, "cluster", devcluster.Auto, "the cluster: auto (the cluster of the project), embedded, k3d, context, or a name of kopf cluster list")
 	set.StringVar(&f.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
 	set.BoolVar(&f.yes, "yes", false, "use a context that does not look like a development cluster")

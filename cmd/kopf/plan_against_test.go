@@ -119,7 +119,8 @@ func TestPlanner_AFileIsTheOtherProgram(t *testing.T) {
 	}
 }
 
-// comparedOperator is an operator with a duration from another module of its repository. The verb is for the code that differs.
+// comparedOperator is the code of an operator with a duration from another module of its repository. The placeholder %s stands for the code
+// that differs between two builds.
 const comparedOperator = `package op
 
 import (

@@ -26,7 +26,7 @@ var loggedRequest = regexp.MustCompile(`"HTTP" verb="([A-Z]+)" URI="([^"]*)" .*u
 // loggedCluster is a cluster whose API server logs all requests.
 type loggedCluster struct{ kubeconfig, server, log string }
 
-// startLogged starts such a cluster, with the definitions of the examples.
+// startLogged runs a program that starts a cluster whose API server logs all requests.
 func startLogged(t *testing.T, program string) loggedCluster {
 	t.Helper()
 	dir := shortDir(t)

@@ -36,8 +36,8 @@ import (
 type planner struct {
 	flags    *planFlags
 	patterns []string
-	progress func(devcluster.Progress) // gets the progress of the control plane
-	step     func(string)              // gets the name of each step that follows the start of the control plane
+	progress func(devcluster.Progress) // called with the progress of the control plane
+	step     func(string)              // called with the name of each step after the start of the control plane
 	say      func(format string, args ...any)
 
 	folders []*workdir.Dir
@@ -125,7 +125,7 @@ func newPlanFolder() (*workdir.Dir, error) {
 	return folder, nil
 }
 
-// withoutBox adds the ways out to the reason why there can be no box.
+// withoutBox adds the alternatives to the reason why no box can be made.
 func withoutBox(err error) error {
 	return fmt.Errorf("%w\n"+
 		"the operator is not started, because it could reach your cluster. There are two ways:\n"+
@@ -158,7 +158,8 @@ type planBuild struct {
 	dir          string // its current folder
 }
 
-// visible returns the folders that the program can read in a box, besides its own. A current folder with a home folder in it is none.
+// visible returns the folders that the program can read in a box, in addition to the folder of the plan: the current folder, unless it
+// contains a home folder.
 func (b planBuild) visible() []string {
 	if b.dir == "/" || slices.ContainsFunc(homes(), func(home string) bool { return isWithin(home, b.dir) }) {
 		return nil
@@ -166,7 +167,7 @@ func (b planBuild) visible() []string {
 	return []string{b.dir}
 }
 
-// homes returns the home folders of the user, which have credentials: by the environment, and by the system.
+// homes returns the home folder according to the environment, and the home folder according to the system. Both may have credentials.
 func homes() []string {
 	var all []string
 	if home, err := os.UserHomeDir(); err == nil {
@@ -366,7 +367,7 @@ func (p *planner) changer(ctx context.Context, o trial.Options) (question.Change
 	if err != nil {
 		return nil, err
 	}
-	if p.against != nil { // both get the same copy, without the records of either
+	if p.against != nil { // the copy for both builds must have no records of either
 		other := p.against.in(o)
 		if other.Folder, err = p.newFolder(); err != nil {
 			return nil, err

@@ -52,7 +52,7 @@ Name packages as for kopf run.
 	}
 	set := cmd.Flags()
 	set.SortFlags = false
-	set.StringVar(&f.cluster.cluster, "cluster", devcluster.Auto, "the cluster: auto (that of the project), embedded, k3d, context, or a name of kopf cluster list")
+	set.StringVar(&f.cluster.cluster, "cluster", devcluster.Auto, "the cluster: auto (the cluster of the project), embedded, k3d, context, or a name of kopf cluster list")
 	set.StringVar(&f.cluster.context, "context", "", "the context of the kubeconfig to use (implies --cluster=context)")
 	set.StringVar(&f.cluster.kubeconfig, "kubeconfig", "", "the kubeconfig file to use (implies --cluster=context)")
 	set.StringArrayVarP(&f.namespaces, "namespace", "n", nil, "a namespace to clean (repeatable; default: the whole cluster)")
