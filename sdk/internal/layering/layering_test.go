@@ -4,8 +4,6 @@
 package layering
 
 import (
-	"bufio"
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,39 +21,9 @@ var public = []string{module + "/kopf", module + "/kopf/election", module + "/ko
 // edge are the packages with network and disk behind them; decisions are made elsewhere.
 var edge = []string{"kube", "watch", "queue", "observe", "testcluster"}
 
-// golist runs the go command, which alone knows the linked packages.
-func golist(t *testing.T, args ...string) []string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list %s: %v", strings.Join(args, " "), err)
-	}
-	return strings.Fields(string(out))
-}
-
-// allowed reads a list, without its comments.
-func allowed(t *testing.T, name string) []string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		line, _, _ := strings.Cut(lines.Text(), "#")
-		if line = strings.TrimSpace(line); line != "" {
-			all = append(all, line)
-		}
-	}
-	return all
-}
-
 func TestOperator_LinksOnlyListedModules(t *testing.T) {
 	list := allowed(t, "modules.txt")
-	modules := golist(t, append([]string{"-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}, public...)...)
-	for _, path := range slices.Compact(slices.Sorted(slices.Values(modules))) {
+	for _, path := range modulesOf(t, public...) {
 		if path != module && !slices.Contains(list, path) {
 			t.Errorf("%s is not in testdata/modules.txt; see who needs it: go mod why -m %s", path, path)
 		}
@@ -64,7 +32,7 @@ func TestOperator_LinksOnlyListedModules(t *testing.T) {
 
 func TestOperator_LinksOnlyListedPackagesOfClientGo(t *testing.T) {
 	list := allowed(t, "client-go.txt")
-	for _, path := range golist(t, append([]string{"-deps"}, public...)...) {
+	for _, path := range linked(t, public...) {
 		if strings.HasPrefix(path, "k8s.io/client-go/") && !slices.Contains(list, strings.TrimPrefix(path, "k8s.io/client-go/")) {
 			t.Errorf("%s is not in testdata/client-go.txt; many packages of client-go pull in all types of the API", path)
 		}
@@ -76,13 +44,12 @@ func TestOperator_LinksOnlyListedPackagesOfClientGo(t *testing.T) {
 func TestOperator_LinksManifestsOnlyWithTheirPackage(t *testing.T) {
 	const yaml, renderer = "sigs.k8s.io/yaml", module + "/internal/manifests"
 	for _, path := range public {
-		linked := golist(t, "-deps", "-f", `{{range $i := .Imports}}{{$.ImportPath}}>{{$i}} {{end}}`, path)
-		if manifests := slices.ContainsFunc(linked, func(edge string) bool { return strings.HasSuffix(edge, ">"+renderer) }); manifests != (path == module+"/kopf/manifest") {
+		all := linked(t, path)
+		if manifests := slices.Contains(all, renderer); manifests != (path == module+"/kopf/manifest") {
 			t.Errorf("%s links %s: %t", path, renderer, manifests)
 		}
-		for _, edge := range linked {
-			importer, imported, _ := strings.Cut(edge, ">")
-			if imported == yaml && strings.HasPrefix(importer, module) && importer != renderer && importer != module+"/kopftest" {
+		for _, importer := range all {
+			if strings.HasPrefix(importer, module) && importer != renderer && importer != module+"/kopftest" && slices.Contains(packageAt(t, importer).Imports, yaml) {
 				t.Errorf("%s imports %s, which only %s does", importer, yaml, renderer)
 			}
 		}
@@ -92,6 +59,9 @@ func TestOperator_LinksManifestsOnlyWithTheirPackage(t *testing.T) {
 // TestOperator_LinksOnlyPartsThatItsHandlersNeed looks at the symbols of a program: the packages are imported, but the linker
 // leaves out all but the initialization of a few variables.
 func TestOperator_LinksOnlyPartsThatItsHandlersNeed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links an operator; run the test without -short, as make test does")
+	}
 	symbols, err := exec.Command("go", "tool", "nm", minimalOperator(t)).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +93,9 @@ func TestOperator_LinksOnlyPartsThatItsHandlersNeed(t *testing.T) {
 func TestOperator_MinimalBinaryIsBelow15MB(t *testing.T) {
 	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
 		t.Skipf("docs/when-to-use.md promises the size for linux/amd64 only, and this is %s/%s; run the test on linux/amd64", runtime.GOOS, runtime.GOARCH)
+	}
+	if testing.Short() {
+		t.Skip("links an operator; run the test without -short, as make test does")
 	}
 	t.Setenv("CGO_ENABLED", "0")
 	info, err := os.Stat(minimalOperator(t, "-trimpath", "-ldflags=-s -w"))
@@ -158,15 +131,20 @@ func TestSDK_DoesNotRequireAPITypes(t *testing.T) {
 }
 
 func TestLeaderElection_IsModuleOfItsOwn(t *testing.T) {
-	if modules := golist(t, "-f", "{{.Module.Path}}", module+"/leaderelection"); !slices.Equal(modules, []string{module + "/leaderelection"}) {
-		t.Errorf("sdk/leaderelection is in the module %v", modules)
+	if of := packageAt(t, module+"/leaderelection").Module; of == nil || of.Path != module+"/leaderelection" {
+		t.Errorf("sdk/leaderelection is in the module %+v", of)
 	}
 }
 
 // TestSDK_DoesNotRequirePrometheus checks the modules that all operators have in their go.sum.
 func TestSDK_DoesNotRequirePrometheus(t *testing.T) {
 	t.Setenv("GOWORK", "off") // other modules of the workspace require more
-	for _, path := range golist(t, "-m", "-f", "{{.Path}}", "all") {
+	out, err := goList("-m", "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		path, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if strings.HasPrefix(path, "github.com/prometheus/") || strings.HasPrefix(path, module+"/") {
 			t.Errorf("the SDK requires %s, which only operators with metrics should", path)
 		}
@@ -175,11 +153,11 @@ func TestSDK_DoesNotRequirePrometheus(t *testing.T) {
 
 func TestMetrics_LinksOnlyListedModules(t *testing.T) {
 	list := append(allowed(t, "modules.txt"), allowed(t, "metrics.txt")...)
-	modules := golist(t, "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", module+"/metrics")
+	modules := modulesOf(t, module+"/metrics")
 	if !slices.Contains(modules, module+"/metrics") {
 		t.Error("sdk/metrics is not a module of its own")
 	}
-	for _, path := range slices.Compact(slices.Sorted(slices.Values(modules))) {
+	for _, path := range modules {
 		if path != module && path != module+"/metrics" && !slices.Contains(list, path) {
 			t.Errorf("%s is not in testdata/metrics.txt", path)
 		}
@@ -187,7 +165,7 @@ func TestMetrics_LinksOnlyListedModules(t *testing.T) {
 }
 
 func TestInspect_ImportsOnlyTheStandardLibrary(t *testing.T) {
-	for _, path := range golist(t, "-deps", module+"/inspect") {
+	for _, path := range linked(t, module+"/inspect") {
 		first, _, _ := strings.Cut(path, "/")
 		if strings.Contains(first, ".") && !strings.HasPrefix(path, module) {
 			t.Errorf("%s", path)
@@ -197,7 +175,7 @@ func TestInspect_ImportsOnlyTheStandardLibrary(t *testing.T) {
 
 func TestPurePackages_PerformNoIO(t *testing.T) {
 	for _, name := range allowed(t, "pure.txt") {
-		for _, path := range golist(t, "-deps", module+"/internal/"+name) {
+		for _, path := range linked(t, module+"/internal/"+name) {
 			switch part, mine := strings.CutPrefix(path, module+"/internal/"); {
 			case mine && slices.Contains(edge, part):
 				t.Errorf("%s uses %s, which has the network behind it", name, part)
@@ -229,7 +207,7 @@ func TestEngine_ImportsOnlyLowerLayers(t *testing.T) {
 	const internal = module + "/internal/"
 	all := layers(t)
 	for name, layer := range all {
-		for _, path := range golist(t, "-f", `{{join .Imports " "}}`, internal+name) {
+		for _, path := range packageAt(t, internal+name).Imports {
 			imported, mine := strings.CutPrefix(path, internal)
 			if !mine {
 				if strings.HasPrefix(path, module+"/kopf") {
