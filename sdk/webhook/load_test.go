@@ -237,9 +237,19 @@ func TestServer_LargeReviewsWaitForEachOther(t *testing.T) {
 	})
 }
 
+// largest returns a maximum size of requests, above the size of small ones.
+func largest() int {
+	if testing.Short() {
+		return 2 * smallBody
+	}
+	return 8 * smallBody
+}
+
 func TestServer_HTTP2StreamsAreBoundedWithAnAnswer(t *testing.T) {
-	const streams, size = 60, 7 << 17
-	config := serve(t, &Server{MaxBytes: 1 << 20}, count)
+	const streams = 60
+	large := largest()
+	size := large - large/8
+	config := serve(t, &Server{MaxBytes: int64(large)}, count)
 	c := client(t, config)
 	body := strings.Repeat("x", size)
 	codes := make(chan string, streams)
@@ -273,9 +283,9 @@ func TestServer_HTTP2StreamsAreBoundedWithAnAnswer(t *testing.T) {
 }
 
 func TestServer_HTTP2RequestsThatWaitDoNotBlockOthers(t *testing.T) {
-	const large = 1 << 20
+	large := largest()
 	began, release := make(chan struct{}, maxStreams), make(chan struct{})
-	config := serve(t, &Server{MaxBytes: large}, func(_ http.ResponseWriter, req *http.Request) {
+	config := serve(t, &Server{MaxBytes: int64(large)}, func(_ http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/slow" {
 			began <- struct{}{}
 			<-release
@@ -302,8 +312,8 @@ func TestServer_HTTP2RequestsThatWaitDoNotBlockOthers(t *testing.T) {
 }
 
 func TestServer_HTTP2SlowStreamIsInterruptedForOthers(t *testing.T) {
-	const large = 1 << 20
-	config := serve(t, &Server{MaxBytes: large, Timeout: 5 * time.Second}, count)
+	large := largest()
+	config := serve(t, &Server{MaxBytes: int64(large), Timeout: 5 * time.Second}, count)
 	var wg sync.WaitGroup
 	for range 2 { // each takes its share: together, all of the memory
 		c := client(t, config)
@@ -317,7 +327,7 @@ func TestServer_HTTP2SlowStreamIsInterruptedForOthers(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				req.ContentLength = large
+				req.ContentLength = int64(large)
 				resp, err := c.Do(req)
 				if err != nil {
 					t.Error(err)

@@ -16,7 +16,11 @@ func TestGroup_RunsAtMostOneTaskOfAHandler(t *testing.T) {
 		daemon("asked", patient(3, -1, -1)), daemon("delayed", initially(2)), daemon("failing", backoff(1)),
 		timer("quick", interval(0.01)), timer("sharp", interval(0.01), sharp), timer("idle", idle(1)), timer("slow", interval(0.02), backoff(0.01)),
 	}
-	for seed := range uint64(5) {
+	seeds := uint64(5)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			s := newFakeHost(func(ctx context.Context, c call) error {
 				switch {

@@ -110,7 +110,7 @@ func TestIndex_GetReturnsCopy(t *testing.T) {
 func TestIndex_MatchesModelAfterRandomSteps(t *testing.T) {
 	seeds := uint64(50)
 	if testing.Short() {
-		seeds = 10
+		seeds = 3
 	}
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -291,7 +291,7 @@ func TestReplica_EqualsHub(t *testing.T) {
 	var copies []*inspect.Snapshot
 	steps := 5000
 	if testing.Short() {
-		steps = 1500
+		steps = 500
 	}
 	for n := range steps {
 		switch id := random.IntN(60); random.IntN(7) {

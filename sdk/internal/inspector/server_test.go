@@ -443,16 +443,19 @@ func TestServe_BlockedReaderDelaysNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	big := strings.Repeat("x", 1000)
-	for n := range 50_000 { // far more than the buffers between the two hold
-		o := object(n%1000, fmt.Sprint(n))
+	big, objects, changes := strings.Repeat("x", 1000), 1000, 50_000
+	if testing.Short() {
+		objects, changes = 500, 10_000
+	}
+	for n := range changes { // far more than the buffers between the two hold
+		o := object(n%objects, fmt.Sprint(n))
 		o.Kind = big
 		hub.PutObject(o)
 		hub.Log(inspect.LogLine{Level: "info", Message: big})
 	}
 	// Meanwhile another reader is served, and is up to date.
 	snapshot, err := dial(t, address).Snapshot(t.Context())
-	if err != nil || len(snapshot.Objects) != 1000 || snapshot.Revision != hub.Snapshot().Revision {
+	if err != nil || len(snapshot.Objects) != objects || snapshot.Revision != hub.Snapshot().Revision {
 		t.Errorf("%v", err)
 	}
 	if err := stop(); err != nil {

@@ -155,7 +155,7 @@ func TestSharing_StatsCountLeases(t *testing.T) {
 func TestSharing_NeverTwoInOneShard(t *testing.T) {
 	seeds, steps := uint64(2), 100
 	if testing.Short() {
-		seeds, steps = 1, 30
+		seeds, steps = 1, 20
 	}
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,7 @@ func FuzzFind_AgreesWithTree(f *testing.F) {
 }
 
 func TestFind_ObjectStaysText(t *testing.T) {
-	o := &Object{Raw: []byte(`{"spec":{"items":[{}` + strings.Repeat(",{}", huge/3) + `],"value":"right"}}`)}
+	o := &Object{Raw: []byte(`{"spec":{"items":[{}` + strings.Repeat(`,"`+strings.Repeat("x", 97)+`"`, huge/100+1) + `],"value":"right"}}`)}
 	if v, err := o.Find(Path{"spec", "value"}); v != "right" || err != nil || !o.Huge() {
 		t.Errorf("%v, %v", v, err)
 	}

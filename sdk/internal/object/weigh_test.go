@@ -27,11 +27,15 @@ func FuzzWeigh_ChecksAsDecodingDoes(f *testing.F) {
 }
 
 func TestWeigh_EstimatesMemoryOfTree(t *testing.T) {
+	size := 1 << 20
+	if testing.Short() {
+		size = 1 << 17
+	}
 	for name, item := range map[string]string{
 		"empty maps": `{}`, "empty keys": `{"":0}`, "nested": `{"":{"":{}}}`, "lists": `[[],[]]`, "strings": `"x"`, "numbers": `1234`,
 		"pods": string(typicalPod(t)),
 	} {
-		text := []byte(`{"spec":[` + strings.Repeat(item+",", 1+1<<20/len(item)) + item + `]}`)
+		text := []byte(`{"spec":[` + strings.Repeat(item+",", 1+size/len(item)) + item + `]}`)
 		weight, err := Weigh(text)
 		if err != nil {
 			t.Fatal(err)

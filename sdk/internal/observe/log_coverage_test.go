@@ -32,7 +32,7 @@ func sourcesOf(t *testing.T, files *token.FileSet, directories ...string) []sour
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			file, err := parser.ParseFile(files, name, nil, 0)
+			file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
 			}

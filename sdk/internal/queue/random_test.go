@@ -91,7 +91,11 @@ func (d *disorder) put(name string, version int) {
 }
 
 func TestQueue_RandomCallsLoseNothing(t *testing.T) {
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		limit := []int{0, 1, 2, 8, 9}[seed%5]
 		d := &disorder{random: rand.New(rand.NewPCG(seed, 1)), wanted: map[string]int{}, handled: map[string]int{}}
 		bubble(t, Options{WorkerLimit: limit, Process: d.process}, func(t *testing.T, q *Queue) {

@@ -37,8 +37,11 @@ func (r *replicas) counts() map[string]int {
 }
 
 func TestBalance_ConvergesToEvenShares(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	random, rounds := rand.New(rand.NewPCG(1, 2)), 300
+	if testing.Short() {
+		rounds = 50
+	}
+	for range rounds {
 		r := &replicas{holders: make([]string, 1+random.IntN(40))}
 		for step, next := 0, 0; step < 8; step++ {
 			if len(r.members) == 0 || random.IntN(2) == 0 {

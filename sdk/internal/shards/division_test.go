@@ -14,6 +14,10 @@ import (
 )
 
 func TestDivision_AgreesWithKubernetes(t *testing.T) {
+	objects := 200
+	if testing.Short() {
+		objects = 20
+	}
 	for _, n := range []int{1, 2, 3, 7, 16, 100, 1000} {
 		for _, key := range []Key{ByUID, ByNamespace} {
 			d := Division{Shards: n, Key: key}
@@ -23,7 +27,7 @@ func TestDivision_AgreesWithKubernetes(t *testing.T) {
 					Key: "object.metadata." + string(key), Start: d.start(shard), End: d.start(shard + 1),
 				}))
 			}
-			for range 200 {
+			for range objects {
 				uid, namespace := rand.Text(), strings.ToLower(rand.Text()[:5])
 				mine := d.Of(&object.Object{UID: uid, Namespace: namespace})
 				for shard, selector := range ranges {

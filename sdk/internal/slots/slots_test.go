@@ -54,14 +54,17 @@ func (c *calls) turn(name string, urgent bool, took time.Duration) (try func()) 
 
 func TestTurns_AreNeverMoreThanTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &calls{limit: &handlers.CallLimit{Running: 2}}
-		for i := range 5000 {
+		c, objects := &calls{limit: &handlers.CallLimit{Running: 2}}, 5000
+		if testing.Short() {
+			objects = 1000
+		}
+		for i := range objects {
 			go c.turn(fmt.Sprint(i), false, time.Duration(5+rand.IntN(10))*time.Millisecond)()
 		}
 		synctest.Wait()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if c.most != 2 || len(c.begun) != 5000 || c.running != 0 {
+		if c.most != 2 || len(c.begun) != objects || c.running != 0 {
 			t.Errorf("at most %d at the same time, %d calls, %d still running", c.most, len(c.begun), c.running)
 		}
 	})

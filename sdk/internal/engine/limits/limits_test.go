@@ -92,7 +92,10 @@ func uids(n int) (all []string) {
 
 func TestLimits_ObjectsThatWaitHaveNoWorkerAndNoPlaceInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const objects = 5000
+		objects := 5000
+		if testing.Short() {
+			objects = 1000
+		}
 		o := newOperator(&handlers.CallLimit{Running: 2}, time.Hour)
 		o.put(uids(objects)...)
 		synctest.Wait()
