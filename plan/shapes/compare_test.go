@@ -72,15 +72,16 @@ func TestCompare_Verdicts(t *testing.T) {
 }
 
 func TestCompare_EqualDifferencesAreOne(t *testing.T) {
+	claims := many()
 	trial := func(size string) Trial {
 		var all []proxy.Request
-		for i := range 1000 {
+		for i := range claims {
 			all = append(all, volume(t, i, size))
 		}
-		return handledClaims(1000, all...)
+		return handledClaims(claims, all...)
 	}
 	a := Compare(trial("9Gi"), trial("1Gi"), trial("1Gi"))
-	if len(a.Differences) != 1 || a.Differences[0].Count != 1000 || a.AsBefore != 0 {
+	if len(a.Differences) != 1 || a.Differences[0].Count != claims || a.AsBefore != 0 {
 		t.Errorf("%d differences, %d as before", len(a.Differences), a.AsBefore)
 	}
 }
