@@ -10,6 +10,9 @@ import (
 )
 
 func TestMetrics_FromCheckout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the test compiles a program with another workspace; run it without -short")
+	}
 	checkout, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
