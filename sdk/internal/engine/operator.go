@@ -293,12 +293,12 @@ func (o *operator) connect(ctx context.Context) error {
 	o.startPosting()
 	invoker := call.NewInvoker(d.Now, d.Sink, d.Settings.MaxWorkers)
 	o.streams = serving.NewStreams(d, &o.memories, o.detached, invoker)
-	o.passes = core.NoPasses{}
+	o.passes = core.NoPasses
 	if o.config.NewPasses != nil {
 		o.passes = o.config.NewPasses(d)
 	}
 	o.intents.Passes.Store(&o.passes)
-	kept := core.Conditions(core.NoConditions{})
+	kept := core.Conditions(core.NoConditions)
 	if o.config.NewConditions != nil {
 		kept = o.config.NewConditions(d)
 	}
@@ -330,7 +330,7 @@ func (o *operator) connect(ctx context.Context) error {
 		d.Running = new(core.RunningCycles)
 	}
 	o.intents.Streams.Store(o.streams)
-	o.admission = reviews.NoAdmission{}
+	o.admission = reviews.NoAdmission
 	if o.config.NewAdmission != nil && !planning.On() {
 		o.admission = o.config.NewAdmission(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
 	}

@@ -54,7 +54,7 @@ type passed struct {
 // Of implements [core.Conditions].
 func (k *Keeper) Of(key queue.Key, served *core.ServedResource) core.ObjectConditions {
 	if !served.Handlers.KeepsConditions() {
-		return core.NoConditions{}
+		return core.NoConditions
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -56,25 +56,18 @@ type Handling struct {
 }
 
 // NoConditions keeps no conditions.
-type NoConditions struct{}
+var NoConditions noConditions
 
-// Of implements [Conditions].
-func (NoConditions) Of(queue.Key, *ServedResource) ObjectConditions { return NoConditions{} }
-
-// Forget implements [Conditions].
-func (NoConditions) Forget(queue.Key) {}
+type noConditions struct{}
 
 // ErrNoConditions is the error of a condition of an object whose conditions the operator does not keep.
 var ErrNoConditions = errors.New("set a condition: the operator keeps no conditions of this resource; register kopf.Conditions for it")
 
-// Set implements [ObjectConditions].
-func (NoConditions) Set(handlers.Condition, int64) error { return ErrNoConditions }
-
-// Relisted implements [ObjectConditions].
-func (NoConditions) Relisted(bool) {}
-
-// Passed implements [ObjectConditions].
-func (NoConditions) Passed(uint64, handlers.Outcome, Health) {}
-
-// Write implements [ObjectConditions].
-func (NoConditions) Write(context.Context, *Handling) (*object.Object, time.Duration) { return nil, 0 }
+func (noConditions) Of(queue.Key, *ServedResource) ObjectConditions { return NoConditions }
+func (noConditions) Forget(queue.Key)                               {}
+func (noConditions) Set(handlers.Condition, int64) error            { return ErrNoConditions }
+func (noConditions) Relisted(bool)                                  {}
+func (noConditions) Passed(uint64, handlers.Outcome, Health)        {}
+func (noConditions) Write(context.Context, *Handling) (*object.Object, time.Duration) {
+	return nil, 0
+}

@@ -91,46 +91,23 @@ type Beginning struct {
 	Requested bool      // a person has requested a pass
 }
 
-// NoPasses implements [Passes] for operators without reconcile handlers.
-type NoPasses struct{}
+// NoPasses are the passes of operators without reconcile handlers.
+var NoPasses Passes = noPasses{}
 
-// Adjust implements [Passes].
-func (NoPasses) Adjust(context.Context, []resources.Resource, []resources.Resource, []string) {}
+type noPasses struct{}
 
-// Stop implements [Passes].
-func (NoPasses) Stop() {}
-
-// Due implements [Passes].
-func (NoPasses) Due(context.Context, *Beginning) bool { return false }
-
-// Begin implements [Passes].
-func (NoPasses) Begin(context.Context, *Beginning) Pass { return nil }
-
-// Delete implements [Passes].
-func (NoPasses) Delete(context.Context, *Beginning) ([]string, error) { return nil, nil }
-
-// Update implements [Passes].
-func (NoPasses) Update(queue.Key, *object.Object) {}
-
-// Outdate implements [Passes].
-func (NoPasses) Outdate(queue.Key) {}
-
-// Forget implements [Passes].
-func (NoPasses) Forget(queue.Key) {}
-
-// Failed implements [Passes].
-func (NoPasses) Failed() []queue.Key { return nil }
-
-// FailedObject implements [Passes].
-func (NoPasses) FailedObject(queue.Key) *object.Object { return nil }
-
-// ReleaseBrake implements [Passes].
-func (NoPasses) ReleaseBrake(string) {}
-
-// Children implements [Passes].
-func (NoPasses) Children(inspect.Ref, *observe.Inspector) inspect.ChildList {
+func (noPasses) Adjust(context.Context, []resources.Resource, []resources.Resource, []string) {}
+func (noPasses) Stop()                                                                        {}
+func (noPasses) Due(context.Context, *Beginning) bool                                         { return false }
+func (noPasses) Begin(context.Context, *Beginning) Pass                                       { return nil }
+func (noPasses) Delete(context.Context, *Beginning) ([]string, error)                         { return nil, nil }
+func (noPasses) Update(queue.Key, *object.Object)                                             {}
+func (noPasses) Outdate(queue.Key)                                                            {}
+func (noPasses) Forget(queue.Key)                                                             {}
+func (noPasses) Failed() []queue.Key                                                          { return nil }
+func (noPasses) FailedObject(queue.Key) *object.Object                                        { return nil }
+func (noPasses) ReleaseBrake(string)                                                          {}
+func (noPasses) ChildStates() map[string]map[string]int                                       { return nil }
+func (noPasses) Children(inspect.Ref, *observe.Inspector) inspect.ChildList {
 	return inspect.ChildList{Children: []inspect.Child{}}
 }
-
-// ChildStates implements [Passes].
-func (NoPasses) ChildStates() map[string]map[string]int { return nil }

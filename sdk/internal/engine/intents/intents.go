@@ -47,7 +47,7 @@ func (i *Intents) passes() core.Passes {
 	if passes := i.Passes.Load(); passes != nil {
 		return *passes
 	}
-	return core.NoPasses{}
+	return core.NoPasses
 }
 
 // AdmissionControl returns the admission control of the operator, also before the connection to the cluster.
@@ -55,7 +55,7 @@ func (i *Intents) AdmissionControl() reviews.AdmissionControl {
 	if admission := i.Admission.Load(); admission != nil {
 		return *admission
 	}
-	return reviews.NoAdmission{}
+	return reviews.NoAdmission
 }
 
 // Handle carries out an intent, or rejects it with a reason.

@@ -79,30 +79,19 @@ type AdmissionControl interface {
 type NewControl func(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, identity string, inspected bool) AdmissionControl
 
 // NoAdmission is the admission control of an operator that has no admission handlers, or is not connected to the cluster yet.
-type NoAdmission struct{}
+var NoAdmission AdmissionControl = noAdmission{}
 
-// Start implements [AdmissionControl].
-func (NoAdmission) Start(context.Context, func(error)) {}
+type noAdmission struct{}
 
-// Serve implements [AdmissionControl].
-func (NoAdmission) Serve([]resources.Resource, []string) {}
-
-// Unready implements [AdmissionControl].
-func (NoAdmission) Unready() error { return errUnconnected }
-
-// Indexed implements [AdmissionControl].
-func (NoAdmission) Indexed() {}
-
-// Replay implements [AdmissionControl].
-func (NoAdmission) Replay(string) string {
+func (noAdmission) Start(context.Context, func(error))   {}
+func (noAdmission) Serve([]resources.Resource, []string) {}
+func (noAdmission) Unready() error                       { return errUnconnected }
+func (noAdmission) Indexed()                             {}
+func (noAdmission) Replay(string) string {
 	return "the operator has no admission handlers, or is still starting"
 }
-
-// Withdraw implements [AdmissionControl].
-func (NoAdmission) Withdraw(context.Context) {}
-
-// Stop implements [AdmissionControl].
-func (NoAdmission) Stop() {}
+func (noAdmission) Withdraw(context.Context) {}
+func (noAdmission) Stop()                    {}
 
 // admissionControl implements [AdmissionControl].
 type admissionControl struct {

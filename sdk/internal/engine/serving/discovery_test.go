@@ -40,7 +40,7 @@ func TestDiscovery_ShortPauseRelistsObjects(t *testing.T) {
 	s := testStreams(t, &handlers.Registry{}, noProcessing)
 	n := NewNamespaces(nil, core.NewWakeup())
 	p := peers.NewPauses(s.deps, n.changed)
-	d := NewDiscovery(s.deps, s, nil, n, peers.NewPeerings(s.deps, p, "me", false, s.memories.NewTerm), core.NoPasses{})
+	d := NewDiscovery(s.deps, s, nil, n, peers.NewPeerings(s.deps, p, "me", false, s.memories.NewTerm), core.NoPasses)
 	request := peers.PauseKey{Kind: inspect.PauseRequest}
 	p.Add(request, inspect.Pause{})
 	if _, reason := p.Remove(request); reason != "" { // removed before the discovery noticed the pause
