@@ -70,14 +70,13 @@ func TestOperator_LinksOnlyPartsThatItsHandlersNeed(t *testing.T) {
 		fields := strings.Fields(line)
 		name := fields[len(fields)-1]
 		for prefix, handlers := range map[string]string{
-			"/internal/engine/reconcile.":                   "reconcile",
-			"/internal/engine/reasons.":                     "reconcile",
-			"/internal/engine/shown.":                       "reconcile",
-			"/internal/children.":                           "reconcile",
-			"/internal/engine/reviews.(*admissionControl).": "admission",
-			"/internal/engine/reviews.(*Reviews).":          "admission",
-			"/internal/engine/reviews.(*webhooks).":         "admission",
-			"/webhook.(*Server).":                           "admission",
+			"/internal/engine/reconcile.":           "reconcile",
+			"/internal/engine/reasons.":             "reconcile",
+			"/internal/engine/shown.":               "reconcile",
+			"/internal/children.":                   "reconcile",
+			"/internal/engine/reviews.(*Reviews).":  "admission",
+			"/internal/engine/reviews.(*webhooks).": "admission",
+			"/webhook.(*Server).":                   "admission",
 		} {
 			if inside, ok := strings.CutPrefix(name, module+prefix); ok && fields[len(fields)-2] == "T" && inside != "init" {
 				t.Errorf("%s is linked, although no %s handler is registered", name, handlers)

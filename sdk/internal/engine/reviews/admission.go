@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
@@ -93,87 +92,68 @@ func (noAdmission) Replay(string) string {
 func (noAdmission) Withdraw(context.Context) {}
 func (noAdmission) Stop()                    {}
 
-// admissionControl implements [AdmissionControl].
-type admissionControl struct {
-	deps     *core.Deps
-	reviews  *Reviews
-	webhooks *webhooks
-	gated    bool // reviews wait for the indices
-
-	stopServing, stopManaging context.CancelFunc
-	serving, managing         sync.WaitGroup
-}
-
 // NewAdmissionControl is the [NewControl] of operators with admission handlers.
 func NewAdmissionControl(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, identity string, inspected bool) AdmissionControl {
-	return &admissionControl{
-		deps: d, reviews: newReviews(ctx, d, m, i, inspected), webhooks: newWebhooks(d, identity),
-		gated: slices.ContainsFunc(d.Registry.All(), func(h *handlers.Handler) bool { return h.Family == handlers.Index }),
-	}
+	r := newReviews(ctx, d, m, i, inspected)
+	r.webhooks = newWebhooks(d, identity)
+	r.gated = slices.ContainsFunc(d.Registry.All(), func(h *handlers.Handler) bool { return h.Family == handlers.Index })
+	return r
 }
 
 // Start implements [AdmissionControl].
-func (a *admissionControl) Start(ctx context.Context, failed func(error)) {
+func (r *Reviews) Start(ctx context.Context, failed func(error)) {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	managing, stopManaging := context.WithCancel(context.WithoutCancel(ctx))
-	a.stopServing, a.stopManaging = stopServing, stopManaging
-	a.serving.Go(func() {
-		err := a.deps.Settings.Admission.Serve(serving, a.deps.Logger, a.reviews, a.announced)
+	r.stopServing, r.stopManaging = stopServing, stopManaging
+	r.serving.Go(func() {
+		err := r.deps.Settings.Admission.Serve(serving, r.deps.Logger, r, r.announced)
 		if err != nil || serving.Err() == nil {
 			failed(cmp.Or(err, errServerEnded))
 		}
 	})
-	a.managing.Go(func() { a.webhooks.run(managing) })
-	if !a.reviews.user.ask(ctx) { // asked before the operator makes changes
-		a.managing.Go(func() { a.reviews.user.keepAsking(managing) })
+	r.managing.Go(func() { r.webhooks.run(managing) })
+	if !r.user.ask(ctx) { // asked before the operator makes changes
+		r.managing.Go(func() { r.user.keepAsking(managing) })
 	}
 }
 
 // announced records the URL or service at which the API server reaches the server.
-func (a *admissionControl) announced(client admission.ClientConfig) {
+func (r *Reviews) announced(client admission.ClientConfig) {
 	prefix := client.Path()
-	a.reviews.prefix.Store(&prefix)
-	a.deps.Logger.Debug("Serving admission reviews at "+client.String(), observe.EventKey, observe.LogWebhookServed)
-	a.webhooks.announced(client)
+	r.prefix.Store(&prefix)
+	r.deps.Logger.Debug("Serving admission reviews at "+client.String(), observe.EventKey, observe.LogWebhookServed)
+	r.webhooks.announced(client)
 }
 
 // Serve implements [AdmissionControl].
-func (a *admissionControl) Serve(rs []resources.Resource, namespaces []string) {
-	a.reviews.serve(rs)
-	a.webhooks.serve(rs, namespaces)
-	if !a.gated {
-		a.reviews.begin()
+func (r *Reviews) Serve(rs []resources.Resource, namespaces []string) {
+	r.serve(rs)
+	r.webhooks.serve(rs, namespaces)
+	if !r.gated {
+		r.Indexed()
 	}
 }
 
 // Unready implements [AdmissionControl].
-func (a *admissionControl) Unready() error {
+func (r *Reviews) Unready() error {
 	switch {
-	case !a.webhooks.registered.Load():
+	case !r.webhooks.registered.Load():
 		return errUnregistered
-	case !a.reviews.begun():
+	case !r.begun():
 		return errUnindexed
 	}
 	return nil
 }
 
-// Indexed implements [AdmissionControl].
-func (a *admissionControl) Indexed() {
-	a.reviews.begin()
-}
-
 // Withdraw implements [AdmissionControl].
-func (a *admissionControl) Withdraw(ctx context.Context) {
-	a.stopManaging()
-	a.managing.Wait()
-	a.webhooks.withdraw(ctx)
+func (r *Reviews) Withdraw(ctx context.Context) {
+	r.stopManaging()
+	r.managing.Wait()
+	r.webhooks.withdraw(ctx)
 }
 
 // Stop implements [AdmissionControl].
-func (a *admissionControl) Stop() {
-	a.stopServing()
-	a.serving.Wait()
+func (r *Reviews) Stop() {
+	r.stopServing()
+	r.serving.Wait()
 }
-
-// Replay implements [AdmissionControl].
-func (a *admissionControl) Replay(id string) string { return a.reviews.Replay(id) }

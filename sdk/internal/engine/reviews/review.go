@@ -250,7 +250,7 @@ func (r *Reviews) emit(v *review, response *admission.Response, began time.Time)
 	})
 }
 
-// Replay calls the handlers for an earlier review again, as a dry run. If it fails, it returns the reason.
+// Replay implements [AdmissionControl]. The review is a dry run.
 func (r *Reviews) Replay(id string) (reason string) {
 	former, kept := r.history.find(id)
 	if !kept {

@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// Reviews answers the reviews of the API server. It is safe for concurrent use.
+// Reviews answers the reviews of the API server, and registers the webhooks. It implements [AdmissionControl], and is safe for
+// concurrent use.
 type Reviews struct {
 	deps     *core.Deps
 	memories *memory.Memories
@@ -25,6 +26,11 @@ type Reviews struct {
 	ids      map[string]string // ids of the handlers, by id and by the name of the webhook
 	prefix   atomic.Pointer[string]
 	decoded  decoded
+	webhooks *webhooks
+	gated    bool // reviews wait for the indices
+
+	stopServing, stopManaging context.CancelFunc
+	serving, managing         sync.WaitGroup
 
 	known     atomic.Pointer[map[admission.GroupVersionResource]*reviewedResource]
 	ready     chan struct{} // closed when reviews can be answered
@@ -37,7 +43,7 @@ type reviewedResource struct {
 	handlers *handlers.Set
 }
 
-// newReviews returns the HTTP handler for reviews. Handlers get the values of the context, but not its end.
+// newReviews returns the HTTP handler for reviews, without webhooks. Handlers get the values of the context, but not its end.
 func newReviews(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, inspected bool) *Reviews {
 	r := &Reviews{
 		decoded: newDecoded(),
@@ -66,8 +72,8 @@ func (r *Reviews) serve(rs []resources.Resource) {
 	r.known.Store(&known)
 }
 
-// begin unblocks reviews.
-func (r *Reviews) begin() { r.readyOnce.Do(func() { close(r.ready) }) }
+// Indexed implements [AdmissionControl].
+func (r *Reviews) Indexed() { r.readyOnce.Do(func() { close(r.ready) }) }
 
 // begun reports whether reviews are unblocked.
 func (r *Reviews) begun() bool {

@@ -232,7 +232,7 @@ func TestReviews_WaitForIndices(t *testing.T) {
 		go func() { answer <- ask(t, r, "/check", reviewOf("CREATE", "")) }()
 		synctest.Wait()
 		r.serve([]resources.Resource{kex})
-		r.begin()
+		r.Indexed()
 		if got := answerOf(t, <-answer); !got.Response.Allowed {
 			t.Errorf("got %+v", got)
 		}
@@ -247,7 +247,7 @@ func TestReviews_MemosAreThoseOfRememberedObjects(t *testing.T) {
 	})), slog.New(slog.DiscardHandler)), &memory.Memories{}
 	r := newReviews(t.Context(), d, all, call.NewInvoker(d.Now, d.Sink, 0), false)
 	r.serve([]resources.Resource{kex})
-	r.begin()
+	r.Indexed()
 	key := queue.Key{Resource: kex.Key(), Object: "uid-x"}
 	memo := all.Recall(key, "ns", false, d.NewMemo).Memo
 	for _, operation := range []string{"CREATE", "UPDATE", "DELETE"} {

@@ -103,7 +103,7 @@ func testReviews(t testing.TB, registry *handlers.Registry, served ...resources.
 	d := enginetest.BareDeps(t, registry, slog.New(slog.DiscardHandler))
 	r := newReviews(t.Context(), d, &memory.Memories{}, call.NewInvoker(d.Now, d.Sink, 0), true)
 	r.serve(served)
-	r.begin()
+	r.Indexed()
 	return r
 }
 
