@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -19,7 +20,7 @@ import (
 // reviewed as well.
 
 // isOwn reports whether a review only concerns the operator's own records.
-func (r *Reviews) isOwn(ctx context.Context, res *reviewedResource, request *admission.Request) bool {
+func (r *Reviews) isOwn(ctx context.Context, res *core.ServedResource, request *admission.Request) bool {
 	name := r.user.name.Load()
 	if name == nil || *name == "" || request.User.Username != *name || request.Operation != handlers.OperationUpdate ||
 		request.Subresource != "" && request.Subresource != "status" || request.Object == nil || request.Old == nil {
@@ -31,7 +32,7 @@ func (r *Reviews) isOwn(ctx context.Context, res *reviewedResource, request *adm
 }
 
 // withoutOwn returns an object without the operator's records and the fields that the API server sets.
-func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *object.Object) (map[string]any, error) {
+func (r *Reviews) withoutOwn(ctx context.Context, res *core.ServedResource, obj *object.Object) (map[string]any, error) {
 	tree, err := obj.Tree()
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *ob
 	}
 	if status, ok := tree["status"].(map[string]any); ok {
 		for key := range status {
-			if res.delivers(key) {
+			if delivers(res, key) {
 				tree = object.Without(tree, object.Path{"status", key})
 			}
 		}
@@ -65,8 +66,8 @@ func (r *Reviews) withoutOwn(ctx context.Context, res *reviewedResource, obj *ob
 }
 
 // delivers reports whether a status field contains the result of a handler or of its sub-handler.
-func (res *reviewedResource) delivers(field string) bool {
+func delivers(res *core.ServedResource, field string) bool {
 	id, _, _ := strings.Cut(field, "/")
 	returns := func(h *handlers.Handler) bool { return h.ID == field || h.ID == id }
-	return res.handlers.Any(handlers.Changing, returns) || res.handlers.Any(handlers.Spawning, returns)
+	return res.Handlers.Any(handlers.Changing, returns) || res.Handlers.Any(handlers.Spawning, returns)
 }

@@ -88,7 +88,7 @@ func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, e
 	v.subject = r.subject(res, v.request)
 	v.memo = r.memo(res, v.request)
 	cause := &handlers.Cause{
-		Resource: res.resource, Object: v.request.Subject(), Review: &v.request.Review, Context: ctx,
+		Resource: res.Resource, Object: v.request.Subject(), Review: &v.request.Review, Context: ctx,
 		Views: &handlers.Views{Memo: v.memo},
 	}
 	selected, err := r.selected(v, res, cause)
@@ -105,9 +105,9 @@ func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, e
 
 // checkID returns an error if the resource has no handler with the review's handler id. The error fails the webhook
 // call, so that the webhook's failure policy decides, which the operator does not know.
-func (v *review) checkID(res *reviewedResource) error {
+func (v *review) checkID(res *core.ServedResource) error {
 	id := v.request.HandlerID
-	if id == "" || res.handlers.Any(handlers.Admission, func(h *handlers.Handler) bool { return h.ID == id }) {
+	if id == "" || res.Handlers.Any(handlers.Admission, func(h *handlers.Handler) bool { return h.ID == id }) {
 		return nil
 	}
 	return &admission.InvalidError{Status: http.StatusNotImplemented, Reason: fmt.Sprintf(
@@ -116,33 +116,33 @@ func (v *review) checkID(res *reviewedResource) error {
 }
 
 // selected returns the handlers to call. A filter that panics denies the request.
-func (r *Reviews) selected(v *review, res *reviewedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
+func (r *Reviews) selected(v *review, res *core.ServedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
 	defer core.RecoverPanic(&err)
 	if err := checkWeight(v.request, "review", 1); err != nil {
 		return nil, err
 	}
-	if res.handlers.NeedsTree(handlers.Admission) {
+	if res.Handlers.NeedsTree(handlers.Admission) {
 		if cause.Tree, err = cause.Object.Tree(); err != nil {
 			return nil, err
 		}
 	}
-	return res.handlers.Selected(handlers.Admission, cause), nil
+	return res.Handlers.Selected(handlers.Admission, cause), nil
 }
 
-func (r *Reviews) subject(res *reviewedResource, request *admission.Request) *observe.Subject {
+func (r *Reviews) subject(res *core.ServedResource, request *admission.Request) *observe.Subject {
 	obj := request.Subject()
-	secrets := r.deps.Settings.Redaction.Of(res.resource, request.Object, request.Old)
+	secrets := r.deps.Settings.Redaction.Of(res.Resource, request.Object, request.Old)
 	return &observe.Subject{
-		Resource: res.resource, Object: obj, Reference: core.Reference(obj), Secrets: secrets,
-		Logger: observe.WithoutSecrets(observe.ObjectLogger(r.deps.Logger, res.resource, obj), secrets),
+		Resource: res.Resource, Object: obj, Reference: core.Reference(obj), Secrets: secrets,
+		Logger: observe.WithoutSecrets(observe.ObjectLogger(r.deps.Logger, res.Resource, obj), secrets),
 	}
 }
 
 // memo returns the memo of the object if the operator remembers it, and otherwise a temporary one.
-func (r *Reviews) memo(res *reviewedResource, request *admission.Request) any {
+func (r *Reviews) memo(res *core.ServedResource, request *admission.Request) any {
 	obj := request.Subject()
 	if request.Operation != handlers.OperationCreate && obj.UID != "" {
-		if memo, known := r.memories.FindMemo(queue.KeyOf(res.resource.Key(), obj), obj.Namespace); known {
+		if memo, known := r.memories.FindMemo(queue.KeyOf(res.Resource.Key(), obj), obj.Namespace); known {
 			return memo
 		}
 	}

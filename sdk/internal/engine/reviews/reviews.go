@@ -10,7 +10,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
-	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
@@ -32,15 +31,9 @@ type Reviews struct {
 	stopServing, stopManaging context.CancelFunc
 	serving, managing         sync.WaitGroup
 
-	known     atomic.Pointer[map[admission.GroupVersionResource]*reviewedResource]
+	known     atomic.Pointer[map[admission.GroupVersionResource]*core.ServedResource]
 	ready     chan struct{} // closed when reviews can be answered
 	readyOnce sync.Once
-}
-
-// reviewedResource is a resource with the admission handlers of its objects.
-type reviewedResource struct {
-	resource *resources.Resource
-	handlers *handlers.Set
 }
 
 // newReviews returns the HTTP handler for reviews, without webhooks. Handlers get the values of the context, but not its end.
@@ -63,11 +56,10 @@ func newReviews(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.I
 
 // serve sets the resources whose reviews are answered.
 func (r *Reviews) serve(rs []resources.Resource) {
-	known := make(map[admission.GroupVersionResource]*reviewedResource, len(rs))
+	known := make(map[admission.GroupVersionResource]*core.ServedResource, len(rs))
 	for i := range rs {
-		res := &rs[i]
-		key := admission.GroupVersionResource{Group: res.Group, Version: res.Version, Resource: res.Plural}
-		known[key] = &reviewedResource{resource: res, handlers: r.deps.Registry.ForResource(res)}
+		key := admission.GroupVersionResource{Group: rs[i].Group, Version: rs[i].Version, Resource: rs[i].Plural}
+		known[key] = core.NewServedResource(r.deps.Registry, &rs[i], true)
 	}
 	r.known.Store(&known)
 }
@@ -99,7 +91,7 @@ func (r *Reviews) waitReady(ctx context.Context) error {
 }
 
 // find returns the resource of a review.
-func (r *Reviews) find(of admission.GroupVersionResource) (*reviewedResource, error) {
+func (r *Reviews) find(of admission.GroupVersionResource) (*core.ServedResource, error) {
 	if known := r.known.Load(); known != nil {
 		if res := (*known)[of]; res != nil {
 			return res, nil
