@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,36 +15,15 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// ActivityError is the error of an activity, such as the startup, with handlers that failed permanently.
-type ActivityError struct {
-	Family handlers.Family
-	Failed []FailedActivity // failed handlers in the order of registration
+// activityError is the error of an activity, such as the startup, with handlers that failed permanently. Its text names only the
+// first one; the others are in the log.
+type activityError struct {
+	text string
+	errs []error
 }
 
-// FailedActivity is a handler that failed permanently, with its error.
-type FailedActivity struct {
-	ID  string
-	Err error
-}
-
-// Error names only the first failed handler. The others are in the log.
-func (e *ActivityError) Error() string {
-	first := e.Failed[0]
-	text := fmt.Sprintf("the %s handler %q has failed: %v", e.Family, first.ID, first.Err)
-	if more := len(e.Failed) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %d more)", more)
-	}
-	return text
-}
-
-// Unwrap returns the errors of all failed handlers.
-func (e *ActivityError) Unwrap() []error {
-	errs := make([]error, len(e.Failed))
-	for i, f := range e.Failed {
-		errs[i] = f.Err
-	}
-	return errs
-}
+func (e *activityError) Error() string   { return e.text }
+func (e *activityError) Unwrap() []error { return e.errs }
 
 // activities calls the operator's own handlers for startup, cleanup, login and probes.
 type activities struct {
@@ -67,7 +47,7 @@ type activity struct {
 }
 
 // run calls the handlers of an activity one after another, and retries them when they are due, until all have succeeded
-// or failed permanently. It returns their results by their ids, or an [ActivityError].
+// or failed permanently. It returns their results by their ids, or an [activityError].
 func (a *activities) run(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
 	logger := a.logger.With(observe.NameKey, "kopf.activities."+loggerName(family))
 	invoker := call.NewInvoker(a.now, a.sink, 0)
@@ -133,20 +113,23 @@ func (a *activities) attempt(ctx context.Context, i *call.Invoker, one *activity
 }
 
 func resultsOf(family handlers.Family, all []*activity) (map[string]any, error) {
-	results := map[string]any{}
-	var failed []FailedActivity
+	results, failed := map[string]any{}, &activityError{}
 	for _, a := range all {
-		if a.out.Err != nil {
-			failed = append(failed, FailedActivity{a.handler.ID, a.out.Err})
+		if err := a.out.Err; err != nil {
+			failed.text = cmp.Or(failed.text, fmt.Sprintf("the %s handler %q has failed: %v", family, a.handler.ID, err))
+			failed.errs = append(failed.errs, err)
 		}
 		if a.out.Result != nil {
 			results[a.handler.ID] = a.out.Result
 		}
 	}
-	if len(failed) > 0 {
-		return nil, &ActivityError{family, failed}
+	switch n := len(failed.errs); {
+	case n == 0:
+		return results, nil
+	case n > 1:
+		failed.text += fmt.Sprintf(" (and %d more)", n-1)
 	}
-	return results, nil
+	return nil, failed
 }
 
 // startup calls the startup handlers, and applies their changes of the settings.
