@@ -96,7 +96,7 @@ func (d *Discovery) Run(ctx context.Context) error {
 
 // firstScan finds the resources of the cluster. It fails only after the client's last retry.
 func (d *Discovery) firstScan(ctx context.Context) error {
-	found, err := d.deps.Client.WithRetryHook(d.outage.retrying).Discover(ctx)
+	err := d.scan(ctx, d.deps.Client.WithRetryHook(d.outage.retrying))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -104,8 +104,6 @@ func (d *Discovery) firstScan(ctx context.Context) error {
 		return fmt.Errorf("discover the resources of the cluster: %w", err)
 	}
 	d.outage.over()
-	d.known = found.Resources
-	d.warnOfFailed(found.Failed)
 	return nil
 }
 
@@ -126,7 +124,7 @@ func (d *Discovery) followChanges(ctx context.Context) error {
 		again = nil
 		if scanning {
 			d.drift.forget()
-			err := d.scan(ctx)
+			err := d.scan(ctx, d.deps.Client)
 			if next, scanning = nextScan(next, err); scanning {
 				again = time.After(rescanDelays[next])
 			}
@@ -150,14 +148,25 @@ func nextScan(number int, err error) (int, bool) {
 	return number, err != nil
 }
 
-func (d *Discovery) scan(ctx context.Context) error {
-	found, err := d.deps.Client.Discover(ctx)
+func (d *Discovery) scan(ctx context.Context, client *kube.Client) error {
+	found, err := client.Discover(ctx)
 	if err != nil {
 		return err
 	}
 	d.known = withUndiscoverable(found, d.known)
-	d.warnOfFailed(found.Failed)
+	for _, group := range object.SortedKeys(found.Failed) {
+		d.warnOnce(group, observe.LogDiscoveryFailed, "Cannot discover the resources of an API group; not serving them",
+			"group", group, "error", found.Failed[group])
+	}
 	return nil
+}
+
+// warnOnce logs a warning, unless one with the same key was logged.
+func (d *Discovery) warnOnce(key string, event observe.LogName, warning string, args ...any) {
+	if !d.warned[key] {
+		d.warned[key] = true
+		d.deps.Logger.Warn(warning, append([]any{observe.EventKey, event}, args...)...)
+	}
 }
 
 // withUndiscoverable returns the found resources, and the known resources of API groups whose discovery failed: if their
@@ -173,16 +182,6 @@ func withUndiscoverable(found kube.Discovery, before []resources.Resource) []res
 		}
 	}
 	return all
-}
-
-func (d *Discovery) warnOfFailed(failed map[string]error) {
-	for _, group := range object.SortedKeys(failed) {
-		if !d.warned[group] {
-			d.warned[group] = true
-			d.deps.Logger.Warn("Cannot discover the resources of an API group; not serving them",
-				observe.EventKey, observe.LogDiscoveryFailed, "group", group, "error", failed[group])
-		}
-	}
 }
 
 // adjustStreams starts the streams of new resources and namespaces, and stops the streams of deleted ones. It reports
@@ -215,10 +214,7 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 // warnOfUnserved warns of selectors that match no resources, once for each reason.
 func (d *Discovery) warnOfUnserved(resolution *resources.Resolution) {
 	for _, warning := range append(resolution.Warnings(), d.deps.Registry.IdleConditions(d.known)...) {
-		if !d.warned[warning] {
-			d.warned[warning] = true
-			d.deps.Logger.Warn(warning, observe.EventKey, observe.LogResourcesUnserved)
-		}
+		d.warnOnce(warning, observe.LogResourcesUnserved, warning)
 	}
 }
 
@@ -248,10 +244,7 @@ func (d *Discovery) adjustAdmission(resolution *resources.Resolution) (unresolve
 func (d *Discovery) warnOfForeignKinds(served []resources.Resource) {
 	for i := range served {
 		for _, warning := range d.deps.Registry.ForeignKinds(&served[i], d.known) {
-			if !d.warned[warning] {
-				d.warned[warning] = true
-				d.deps.Logger.Warn(warning, observe.EventKey, observe.LogHandlerForeign)
-			}
+			d.warnOnce(warning, observe.LogHandlerForeign, warning)
 		}
 	}
 }
@@ -287,7 +280,11 @@ func (d *Discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
 	}
 	relisted := false
 	d.watch(ctx, wg, definitionsKey, watch.Options{
-		Handle: d.definitionChanged,
+		Handle: func(event watch.Event) {
+			if event.Type != watch.Listed {
+				d.rescanSoon()
+			}
+		},
 		Listed: func(int) {
 			if relisted {
 				d.rescanSoon()
@@ -306,14 +303,6 @@ func ServesCustomResources(registry *handlers.Registry) bool {
 	return len(demands) == 0 || slices.ContainsFunc(demands, func(d resources.Demand) bool { return !d.Selector.BuiltInOnly() })
 }
 
-// definitionChanged triggers a rescan when a CRD is created, changed or deleted while the operator runs; streams.adjust
-// follows. If the CRD was deleted, streams.stopServing drops the memories of its objects.
-func (d *Discovery) definitionChanged(event watch.Event) {
-	if event.Type != watch.Listed {
-		d.rescanSoon()
-	}
-}
-
 // rescanSoon scans the resources now, and again after each of [rescanDelays].
 func (d *Discovery) rescanSoon() {
 	d.rescan.Store(true)
@@ -325,25 +314,23 @@ func (d *Discovery) rescanSoon() {
 func (d *Discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-chan struct{} {
 	listed := make(chan struct{})
 	once := sync.OnceFunc(func() { close(listed) })
-	if d.namespaces.ClusterWide() {
-		once()
-		return listed
-	}
-	if d.deps.Settings.ScanningDisabled {
-		d.listNamespaces(ctx)
-		once()
-		return listed
-	}
 	assumeExist := func() {
 		d.namespaces.assumeExist()
 		once()
 	}
-	watched := d.watch(ctx, wg, namespacesKey, watch.Options{Handle: d.namespaces.appearedOrDeleted, Listed: func(int) { once() }}, func() {
+	forbidden := func() {
 		d.deps.Logger.Warn("Cannot watch the namespaces (forbidden): serving the named ones, ignoring patterns",
 			observe.EventKey, observe.LogNamespacesForbidden)
 		assumeExist()
-	})
-	if !watched {
+	}
+	options := watch.Options{Handle: d.namespaces.appearedOrDeleted, Listed: func(int) { once() }}
+	switch {
+	case d.namespaces.ClusterWide():
+		once()
+	case d.deps.Settings.ScanningDisabled:
+		d.listNamespaces(ctx)
+		once()
+	case !d.watch(ctx, wg, namespacesKey, options, forbidden):
 		assumeExist()
 	}
 	return listed
