@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/indexing"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
@@ -291,38 +292,49 @@ func (s *Streams) start(ctx context.Context, scope resources.Scope, res *resourc
 	s.known[scope] = true
 	s.prepareIndexing(ctx, scope, st)
 	observe.Emit(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStarted})
-	first := initialListing{over: !s.relisting}
-	selection := selectionOf(s.deps, s.resources[scope.Resource])
+	var existing map[queue.Key]bool // objects of the first listing after a pause; nil if it has ended
+	if s.relisting {
+		existing = map[queue.Key]bool{}
+	}
+	options := watch.Options{
+		Client: s.deps.Client, Resource: res, Namespace: scope.Namespace,
+		Handle: func(event watch.Event) {
+			observe.Emit(s.deps.Sink, observe.EventReceived{Stream: scope, Event: event})
+			key := queue.KeyOf(scope.Resource, event.Object)
+			if s.deps.Graves.IsLate(key, event, event.Type == watch.Listed, event.Complete) {
+				s.deps.DropLate(event.Object)
+				return
+			}
+			if existing != nil {
+				existing[key] = true
+			}
+			st.handle(scope.Resource, event)
+		},
+		Listed: func(int) {
+			if existing != nil {
+				s.forgetObjects(scope, existing) // objects that were deleted during a pause have no event
+				st.indexer.Retain(existing)
+				existing = nil
+			}
+			s.listed(scope, st)
+		},
+		Restarted:         func(r watch.Restart) { s.restarted(scope, r) },
+		ServerTimeout:     s.deps.Settings.ServerTimeout,
+		ClientTimeout:     s.deps.Settings.ClientTimeout,
+		InactivityTimeout: s.deps.Settings.InactivityTimeout,
+		ReconnectBackoff:  s.deps.Settings.ReconnectBackoff,
+		Logger:            s.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail),
+	}
+	if served := s.resources[scope.Resource]; served.Narrowed() {
+		options.LabelSelector = s.deps.Settings.Selection.Labels
+		if own := s.deps.Shards; own != nil {
+			options.ShardSelector, options.Keep = own.Selector, func(o *object.Object) bool { return own.Owns(served, o) }
+		}
+	}
 	go func() {
 		defer close(st.done)
 		defer st.indexer.Stop()
-		watch.Run(ctx, watch.Options{
-			Client: s.deps.Client, Resource: res, Namespace: scope.Namespace,
-			LabelSelector: selection.labels, ShardSelector: selection.shards, Keep: selection.keep,
-			Handle: func(event watch.Event) {
-				observe.Emit(s.deps.Sink, observe.EventReceived{Stream: scope, Event: event})
-				key := queue.KeyOf(scope.Resource, event.Object)
-				if s.deps.Graves.IsLate(key, event, event.Type == watch.Listed, event.Complete) {
-					s.deps.DropLate(event.Object)
-					return
-				}
-				first.add(key)
-				st.handle(scope.Resource, event)
-			},
-			Listed: func(int) {
-				if existing, ok := first.end(); ok {
-					s.forgetObjects(scope, existing) // objects that were deleted during a pause have no event
-					st.indexer.Retain(existing)
-				}
-				s.listed(scope, st)
-			},
-			Restarted:         func(r watch.Restart) { s.restarted(scope, r) },
-			ServerTimeout:     s.deps.Settings.ServerTimeout,
-			ClientTimeout:     s.deps.Settings.ClientTimeout,
-			InactivityTimeout: s.deps.Settings.InactivityTimeout,
-			ReconnectBackoff:  s.deps.Settings.ReconnectBackoff,
-			Logger:            s.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail),
-		})
+		watch.Run(ctx, options)
 	}()
 	return st
 }
