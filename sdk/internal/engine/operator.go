@@ -456,8 +456,7 @@ func (o *operator) serve(ctx context.Context) error {
 // replica returns the operator as one of several replicas.
 func (o *operator) replica() *replicas.Replica {
 	return &replicas.Replica{
-		Deps: o.deps, Pauses: o.pauses, Fail: o.fail, DefaultNamespace: o.logins.Namespace(),
-		Handover: &replicas.Handover{Deps: o.deps, Memories: &o.memories, Detached: o.detached, Streams: o.streams},
+		Deps: o.deps, Streams: o.streams, Pauses: o.pauses, NewTerm: o.memories.NewTerm, Fail: o.fail, DefaultNamespace: o.logins.Namespace(),
 		RestConfig: func() *rest.Config {
 			if o.logins == nil {
 				return rest.CopyConfig(o.config.REST)

@@ -49,11 +49,6 @@ func (ms *Memories) Forget(key queue.Key) {
 	delete(ms.m, key)
 }
 
-// ForgetWhere drops the matching memories of a resource's objects, and returns them.
-func (ms *Memories) ForgetWhere(resource string, where func(queue.Key, *Memory) bool) map[queue.Key]*Memory {
-	return ms.ForgetAll(func(key queue.Key, m *Memory) bool { return key.Resource == resource && where(key, m) })
-}
-
 // ForgetAll drops the matching memories, and returns them.
 func (ms *Memories) ForgetAll(where func(queue.Key, *Memory) bool) map[queue.Key]*Memory {
 	ms.mu.Lock()

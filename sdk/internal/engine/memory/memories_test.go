@@ -37,7 +37,7 @@ func TestMemories_KeptUntilForgotten(t *testing.T) {
 	all.Recall(key("a", "2"), "ns2", false, nil)
 	all.Recall(key("b", "3"), "ns1", false, nil)
 	all.Recall(key("a", "4"), "ns1", false, nil)
-	gone := all.ForgetWhere("a", func(_ queue.Key, m *Memory) bool { return m.Namespace == "ns1" })
+	gone := all.ForgetAll(func(key queue.Key, m *Memory) bool { return key.Resource == "a" && m.Namespace == "ns1" })
 	var names []string
 	for k := range gone {
 		names = append(names, k.Resource+k.Object)

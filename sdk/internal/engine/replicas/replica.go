@@ -14,14 +14,18 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/shards"
 )
 
 // Replica makes the operator one of several replicas.
 type Replica struct {
 	Deps             *core.Deps
-	Handover         *Handover
+	Streams          *serving.Streams
 	Pauses           *peers.Pauses
+	NewTerm          func()              // called before this replica acts again
 	DefaultNamespace string              // default namespace of the leases
 	RestConfig       func() *rest.Config // configuration of the elector's client
 	Fail             func(error)         // stops the operator with an error
@@ -67,7 +71,7 @@ func (r *Replica) TakePart(ctx context.Context) (p part, err error) {
 			cancel(nil)
 			return p, core.ErrElector
 		}
-		c := newCandidate(d, r.Pauses, lease, r.Handover.Memories.NewTerm)
+		c := newCandidate(d, r.Pauses, lease, r.NewTerm)
 		wg.Go(func() {
 			if err := d.Settings.Elector.Elect(ctx, c.election(ctx, r.RestConfig())); err != nil {
 				r.Fail(fmt.Errorf("%w: %w", core.ErrElection, err))
@@ -75,8 +79,23 @@ func (r *Replica) TakePart(ctx context.Context) (p part, err error) {
 		})
 		return p, nil
 	}
-	sharing := r.Handover.newSharing(lease)
+	sharing := r.newSharing(lease)
 	wg.Go(func() { sharing.Run(ctx) })
 	p.Joined, p.Leave = sharing.Looked(), sharing.Leave
 	return p, nil
+}
+
+// newSharing returns the sharing of shards among the replicas.
+func (r *Replica) newSharing(lease core.Lease) *leases.Sharing {
+	d := r.Deps
+	return leases.NewSharing(leases.Options{
+		Client: leases.NewClient(d.Client, lease.Namespace), Name: lease.Name, Identity: lease.Identity,
+		Division: d.Shards.Division, Times: lease.Times, Logger: d.Logger, Stats: &d.Leases.Shards,
+		Guard: d.Shards.Guard,
+		Act: func(own shards.Set) {
+			d.Shards.Set(own)
+			observe.Emit(d.Sink, observe.ShardsChanged{Division: d.Shards.Division, Own: own.All()})
+		},
+		Stop: r.Streams.HandOver,
+	})
 }

@@ -242,43 +242,17 @@ func (s *Streams) stopServing(scope resources.Scope) {
 	}
 }
 
-// Whole returns the keys of the served resources; the value is true if the objects are not divided into shards.
-func (s *Streams) Whole() map[string]bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	keys := map[string]bool{}
-	for key, res := range s.resources {
-		keys[key] = !res.Narrowed()
-	}
-	return keys
-}
-
-// RemoveFromIndices removes objects from the indices. The ids are grouped by the keys of the resources.
-func (s *Streams) RemoveFromIndices(ids map[string][]string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for scope, x := range s.indexers {
-		if gone := ids[scope.Resource]; len(gone) > 0 {
-			x.Forget(gone)
-		}
-	}
-}
-
 // forgetObjects drops the memories of a scope's objects, except for the existing ones.
 func (s *Streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bool) {
 	s.memories.RetainMemos(scope, existing)
 	res := s.Served(scope.Resource)
-	gone := s.memories.ForgetWhere(scope.Resource, func(key queue.Key, m *memory.Memory) bool {
-		if existing != nil && !s.deps.Shards.OwnsKey(res, key, m.Namespace) {
-			return false // the shard was lost during the listing, so the object may still exist
+	keys, _ := s.forget(daemons.ResourceDeleted, func(key queue.Key, m *memory.Memory) bool {
+		if key.Resource != scope.Resource || scope.Namespace != "" && m.Namespace != scope.Namespace || existing[key] {
+			return false
 		}
-		return (scope.Namespace == "" || m.Namespace == scope.Namespace) && !existing[key]
+		return existing == nil || s.deps.Shards.OwnsKey(res, key, m.Namespace) // otherwise, the shard was lost during the listing, and the object may still exist
 	})
-	keys := make(map[queue.Key]bool, len(gone))
-	for key, m := range gone {
-		keys[key] = true
-		observe.Emit(s.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
-		s.detached.Stop(key, m, daemons.ResourceDeleted)
+	for key := range keys {
 		s.OnForget(key)
 	}
 	s.deps.Queue.Drop(func(key queue.Key) bool { return keys[key] })
