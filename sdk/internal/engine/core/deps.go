@@ -102,11 +102,6 @@ func (d *Deps) ObjectLogger(res *resources.Resource, object *object.Object) *slo
 	return observe.WithoutSecrets(observe.ObjectLogger(d.Logger, res, object), d.Settings.Redaction.Of(res, object))
 }
 
-// Recorder returns the recorder of Kubernetes events about an object; nil if none are posted.
-func (d *Deps) Recorder(res *resources.Resource, object *object.Object) *observe.Recorder {
-	return d.Recorders.For(Reference(object)).WithoutSecrets(d.Settings.Redaction.Of(res, object))
-}
-
 // Reference returns a reference to an object without its resourceVersion.
 func Reference(object *object.Object) observe.ObjectReference {
 	return observe.ObjectReference{
@@ -126,10 +121,10 @@ func (d *Deps) Subject(identity *observe.Identity, res *resources.Resource, obje
 
 // UnpostedSubject is [Deps.Subject] with a logger that posts no Kubernetes events.
 func (d *Deps) UnpostedSubject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
+	secrets, reference := d.Settings.Redaction.Of(res, object), Reference(object)
 	return &observe.Subject{
-		Identity: identity, Resource: res, Object: object, Reference: Reference(object),
-		Logger: d.ObjectLogger(res, object), Recorder: d.Recorder(res, object),
-		Secrets: d.Settings.Redaction.Of(res, object),
+		Identity: identity, Resource: res, Object: object, Reference: reference, Secrets: secrets,
+		Logger: observe.WithoutSecrets(observe.ObjectLogger(d.Logger, res, object), secrets), Recorder: d.Recorders.For(reference).WithoutSecrets(secrets),
 	}
 }
 

@@ -86,9 +86,7 @@ func (c *cycle) unpostedSubject() *observe.Subject {
 	if !c.deps.Settings.Posting.Loggers {
 		return c.subject
 	}
-	subject := *c.subject
-	subject.Logger = c.deps.ObjectLogger(c.served.Resource, c.object)
-	return &subject
+	return c.deps.UnpostedSubject(c.memory.Identity, c.served.Resource, c.object)
 }
 
 // newAttempt prepares an attempt at a handler of the object. The subject is the cycle's subject or, if the attempt must not
