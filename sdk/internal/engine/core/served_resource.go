@@ -54,12 +54,6 @@ func (s *ServedResource) Replacing(before *ServedResource) *ServedResource {
 	return s
 }
 
-// ServedResources looks up served resources.
-type ServedResources interface {
-	// Served returns the resource with a key; nil if the resource is not served.
-	Served(key string) *ServedResource
-}
-
 // IDsOf returns the ids of the handlers, in the same order.
 func IDsOf(handlers []*handlers.Handler) []string {
 	ids := make([]string, len(handlers))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -94,13 +95,11 @@ func (d *daemonHost) Served() *core.ServedResource {
 	return last
 }
 
-// MayStart implements [daemons.Host].
 func (d *daemonHost) MayStart() bool {
 	return fence.MayBegin(d.Enter(context.Background())) == nil &&
 		d.memory.Flags.HasFinalizer.Load() && !d.memory.Flags.Forgotten.Load() && !d.memory.Flags.Paused.Load()
 }
 
-// Logger implements [daemons.Host].
 func (d *daemonHost) Logger() *slog.Logger {
 	return d.subject(d.memory.Group.Load().Live()).Logger
 }
@@ -109,12 +108,10 @@ func (d *daemonHost) subject(version *object.Object) *observe.Subject {
 	return d.deps.Subject(d.memory.Identity, d.Served().Resource, version)
 }
 
-// Enter implements [daemons.Host].
 func (d *daemonHost) Enter(ctx context.Context) context.Context {
 	return d.deps.EnterTerm(ctx, d.Served(), d.object)
 }
 
-// Attempt implements [daemons.Host].
 func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
 	return d.processor.invoker.Try(ctx, d.newAttempt(ctx, task, retries, started))
 }
@@ -260,12 +257,28 @@ func (d *daemonHost) Ended(task *daemons.Task) {
 	d.deps.Queue.Again(queue.Live, resource, watch.Event{Type: watch.Modified, Object: version})
 }
 
-// NewTurn implements [daemons.Host].
 func (d *daemonHost) NewTurn(h *handlers.Handler, wake func()) daemons.Turn {
 	return d.deps.Limits.NewTurn(h, wake)
 }
 
-// AwaitsSlot implements [daemons.Host].
 func (d *daemonHost) AwaitsSlot(task *daemons.Task) {
 	d.deps.Limits.Await(task.Handler, d.subject(task.Live()))
+}
+
+// background is the view of an object's daemons and timers for subscribers. It implements [observe.Background].
+type background daemons.Group
+
+func (b *background) Task(handlerID string) (observe.Task, bool) {
+	tasks := (*daemons.Group)(b).Tasks()
+	i := slices.IndexFunc(tasks, func(t *daemons.Task) bool { return t.Handler.ID == handlerID })
+	if i < 0 {
+		return observe.Task{}, false
+	}
+	due, waiting := tasks[i].Due()
+	return observe.Task{Stopping: tasks[i].Reason() != 0, Due: due, Waiting: waiting}, true
+}
+
+func (b *background) Retired(handlerID string) bool {
+	_, retired := (*daemons.Group)(b).Retired()[handlerID]
+	return retired
 }

@@ -6,26 +6,15 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
-	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // A cycle decides when its object is handled next. An event of the object always comes first, and cancels the decision.
 
 // maxSleep is the longest logged sleep. Kopf for Python does not sleep longer at once.
 const maxSleep = 10 * time.Minute
-
-// throttled returns when to retry an object whose handling failed; nil if it is not throttled. The retry only needs the
-// newest version.
-func throttled(m *memory.Memory, newest watch.Event, now time.Time) *queue.Next {
-	if wait := m.Throttle.Remaining(now); wait > 0 && newest.Type != watch.Deleted {
-		return &queue.Next{After: wait}
-	}
-	return nil
-}
 
 // rereadDelay is the delay after the newest version of an object could not be read.
 const rereadDelay = time.Second

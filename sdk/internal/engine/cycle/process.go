@@ -37,7 +37,8 @@ type Processor struct {
 
 // IndexedResources are the served resources with their indexers.
 type IndexedResources interface {
-	core.ServedResources
+	// Served returns the resource with a key; nil if the resource is not served.
+	Served(key string) *core.ServedResource
 
 	// Indexer returns the indexer of the objects in a namespace; nil if they are not indexed.
 	Indexer(resource, namespace string) *indexing.Indexer
@@ -87,8 +88,8 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 			p.deps.Graves.Bury(batch.Key.Resource, newest.Object.UID, newest.Object.ResourceVersion)
 		}
 	}
-	if next := throttled(m, newest, p.deps.Now()); next != nil {
-		return next
+	if wait := m.Throttle.Remaining(p.deps.Now()); wait > 0 && newest.Type != watch.Deleted {
+		return &queue.Next{After: wait} // the retry only needs the newest version
 	}
 	obj, news := m.Ledger.Take(batch, m.Retry.Load() != nil || m.Outbox.Held != nil, p.deps.Now())
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -19,8 +20,8 @@ import (
 // startOver removes the operator's records from an object: the progress of its handlers, their failures, and the
 // last-handled state. The object is then handled as if it were new or, if it is being deleted, as if the deletion had
 // just been requested. It must not be called during a cycle of the object. If it fails, it returns the reason.
-func startOver(ctx context.Context, d *core.Deps, resources core.ServedResources, memories *memory.Memories, ref inspect.Ref) (reason string) {
-	res := resources.Served(ref.Resource)
+func startOver(ctx context.Context, d *core.Deps, streams *serving.Streams, memories *memory.Memories, ref inspect.Ref) (reason string) {
+	res := streams.Served(ref.Resource)
 	if res == nil {
 		return ref.Name + " is unknown to the operator"
 	}
@@ -36,7 +37,7 @@ func startOver(ctx context.Context, d *core.Deps, resources core.ServedResources
 		return err.Error()
 	}
 	m := memories.Find(queue.Key{Resource: ref.Resource, Object: ref.UID})
-	unwritten := m.HasUnwritten()
+	unwritten := m != nil && !m.Outbox.Empty()
 	switch {
 	case len(forget) == 0 && !unwritten:
 		return "the operator has recorded nothing on " + ref.Name

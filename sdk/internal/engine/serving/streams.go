@@ -63,14 +63,14 @@ func NewStreams(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemo
 	}
 }
 
-// Served implements [core.ServedResources].
+// Served returns the resource with a key; nil if the resource is not served.
 func (s *Streams) Served(key string) *core.ServedResource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.resources[key]
 }
 
-// Indexer implements the indexed resources of a cycle.Processor.
+// Indexer returns the indexer of the objects in a namespace; nil if they are not indexed.
 func (s *Streams) Indexer(resource, namespace string) *indexing.Indexer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
