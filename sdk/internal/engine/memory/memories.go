@@ -18,6 +18,9 @@ type Memories struct {
 	memos map[resources.Scope]map[string]any // memos of objects that are only indexed
 }
 
+// NewTerm starts a new term, because other operators may have handled the objects since the last one.
+func (ms *Memories) NewTerm() { ms.Term.Add(1) }
+
 // Recall returns the memory of an object, and creates it for a new object. A nil newMemo creates no memos.
 func (ms *Memories) Recall(key queue.Key, namespace string, listed bool, newMemo func() any) *Memory {
 	ms.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
@@ -80,9 +81,19 @@ func (m *Memory) Remaining(now time.Time) *queue.Next {
 	return &queue.Next{After: at.Sub(now)}
 }
 
-// HasUnwritten reports whether changes of the object are not written yet. A nil memory has none.
-func (m *Memory) HasUnwritten() bool {
-	return m != nil && !m.Outbox.Empty()
+// EnterTerm moves the memory to the current term. If the object changed since the last term, another process may have
+// handled it: an unwritten outcome is older than the object's records, and is dropped. Otherwise the outcome is kept,
+// because its handlers would be called again without it. It reports whether another process may have handled the object.
+func (m *Memory) EnterTerm(term int64, obj *object.Object) (outdated bool) {
+	if m.Term == term {
+		return false
+	}
+	m.Term = term
+	if m.Ledger.knows(obj.ResourceVersion) {
+		return false
+	}
+	m.Outbox, m.Handled = outbox.Outbox{Steps: m.Outbox.Steps}, nil // the effects of the steps stay done
+	return true
 }
 
 // StartOver forgets the progress of the object, after its records were removed. Only the object's worker may call it,
