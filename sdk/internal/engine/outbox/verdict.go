@@ -136,10 +136,5 @@ func FailsTransformations(err error) bool {
 // transformError is the error of transformations that fail, or whose result the API server rejects.
 type transformError struct{ err error }
 
-// Error implements the error interface.
-func (e *transformError) Error() string {
-	return "transform the object: " + e.err.Error()
-}
-
-// Unwrap returns the reason.
+func (e *transformError) Error() string { return "transform the object: " + e.err.Error() }
 func (e *transformError) Unwrap() error { return e.err }
