@@ -31,32 +31,15 @@ type retries struct {
 	logger func() *slog.Logger // returns the current logger, which startup handlers may replace
 
 	mu      sync.Mutex
-	jobs    []*objectRetry
-	queued  map[queue.Key]*objectRetry // jobs by their objects
+	order   []queue.Key            // queued objects
+	queued  map[queue.Key][]string // ids of handlers to call by the queued object, in this order; an empty id stands for all handlers
 	workers sync.WaitGroup
 	running int
-	stopped bool
-}
-
-// objectRetry is the queued retry of one object.
-type objectRetry struct {
-	key      queue.Key
-	handlers []string // ids of handlers to call, in this order; an empty id stands for all handlers
-}
-
-// include adds a handler; an empty id stands for all handlers.
-func (o *objectRetry) include(handler string) {
-	switch {
-	case handler == "":
-		o.handlers = []string{""}
-	case !slices.Contains(o.handlers, "") && !slices.Contains(o.handlers, handler):
-		o.handlers = append(o.handlers, handler)
-	}
 }
 
 // NewRetries returns an empty queue of retries, which calls the function for each job until the context ends.
 func NewRetries(ctx context.Context, logger func() *slog.Logger, retry func(context.Context, RetryJob) error) *retries {
-	r := &retries{logger: logger, retry: retry}
+	r := &retries{logger: logger, retry: retry, queued: map[queue.Key][]string{}}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
 }
@@ -65,30 +48,28 @@ func NewRetries(ctx context.Context, logger func() *slog.Logger, retry func(cont
 func (r *retries) Add(job RetryJob) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stopped {
+	if r.ctx.Err() != nil {
 		return
 	}
-	if queued := r.queued[job.Key]; queued != nil {
-		queued.include(job.Handler)
-		return
-	}
-	if r.queued == nil {
-		r.queued = make(map[queue.Key]*objectRetry)
-	}
-	one := &objectRetry{key: job.Key, handlers: []string{job.Handler}}
-	r.queued[job.Key] = one
-	r.jobs = append(r.jobs, one)
-	if r.running < maxRetries {
-		r.running++
-		r.workers.Go(r.work)
+	switch ids, queued := r.queued[job.Key]; {
+	case !queued:
+		r.order = append(r.order, job.Key)
+		r.queued[job.Key] = []string{job.Handler}
+		if r.running < maxRetries {
+			r.running++
+			r.workers.Go(r.work)
+		}
+	case job.Handler == "":
+		r.queued[job.Key] = []string{""}
+	case !slices.Contains(ids, "") && !slices.Contains(ids, job.Handler):
+		r.queued[job.Key] = append(ids, job.Handler)
 	}
 }
 
 // Stop drops all queued jobs, and waits for the workers.
 func (r *retries) Stop() {
+	r.mu.Lock() // afterwards, Add starts no worker
 	r.cancel()
-	r.mu.Lock()
-	r.stopped = true
 	r.mu.Unlock()
 	r.workers.Wait()
 }
@@ -96,17 +77,18 @@ func (r *retries) Stop() {
 func (r *retries) work() {
 	for {
 		r.mu.Lock()
-		if len(r.jobs) == 0 || r.stopped || r.ctx.Err() != nil {
+		if len(r.order) == 0 || r.ctx.Err() != nil {
 			r.running--
 			r.mu.Unlock()
 			return
 		}
-		one := r.jobs[0]
-		r.jobs = r.jobs[1:]
-		delete(r.queued, one.key)
+		key := r.order[0]
+		ids := r.queued[key]
+		r.order = r.order[1:]
+		delete(r.queued, key)
 		r.mu.Unlock()
-		for _, handler := range one.handlers {
-			r.do(RetryJob{Key: one.key, Handler: handler})
+		for _, id := range ids {
+			r.do(RetryJob{Key: key, Handler: id})
 		}
 	}
 }
