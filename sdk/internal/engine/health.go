@@ -27,7 +27,7 @@ type health struct {
 	activities *activities
 	handlers   []*handlers.Handler
 	ctx        context.Context // context of the probes, which continue if a client disconnects
-	running    call.UserCalls
+	running    sync.WaitGroup
 
 	mu      sync.Mutex
 	results []byte
@@ -78,7 +78,7 @@ func (h *health) get(ctx context.Context) ([]byte, error) {
 	if p == nil {
 		p = &probe{done: make(chan struct{})}
 		h.current = p
-		h.running.Start(func() { h.run(p) })
+		h.running.Go(func() { h.run(p) })
 	}
 	h.mu.Unlock()
 	select {
@@ -108,7 +108,7 @@ func (h *health) run(p *probe) {
 func (h *health) wait(timeout time.Duration, logger *slog.Logger) {
 	h.mu.Lock()   // afterwards, all requested probes have started
 	h.mu.Unlock() //nolint:staticcheck // there is nothing else to do
-	h.running.Wait(timeout, func() {
+	call.WaitForUsers(&h.running, timeout, func() {
 		logger.Warn("A probe ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 }

@@ -40,8 +40,12 @@ type Logins struct {
 	namespace atomic.Pointer[string] // namespace of the credentials with the highest priority
 }
 
-// open prepares the sessions. Logins continue until the context ends.
-func (l *Logins) open(ctx context.Context) {
+// newLogins creates the sessions of the login handlers. Logins continue until the context ends; stop stops the operator.
+func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
+	l := &Logins{
+		fail: stop, activities: o.activities, handlers: o.config.Logins, sink: o.deps.Sink,
+		logger: o.deps.Logger.With(observe.NameKey, "kopf.authentication"),
+	}
 	title := "Initial authentication"
 	l.vault = kube.NewVault(ctx, func(ctx context.Context) ([]kube.Credential, error) {
 		credentials, err := l.login(ctx, title)
@@ -49,6 +53,7 @@ func (l *Logins) open(ctx context.Context) {
 		title = "Re-authentication"
 		return credentials, err
 	})
+	return l
 }
 
 // Connect logs in to the cluster as an operator does, without running it. Logins continue until the context ends. The
@@ -86,11 +91,10 @@ func (l *Logins) RESTConfig() *rest.Config { return kube.Follow(l, l.vault.Peek(
 // Namespace returns the namespace of the credentials, for example the namespace of the pod. It is empty if they have
 // none, and for nil logins.
 func (l *Logins) Namespace() string {
-	if l == nil {
-		return ""
-	}
-	if name := l.namespace.Load(); name != nil {
-		return *name
+	if l != nil {
+		if name := l.namespace.Load(); name != nil {
+			return *name
+		}
 	}
 	return ""
 }

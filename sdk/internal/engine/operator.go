@@ -383,16 +383,6 @@ func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
 	return source, session.Server(), nil
 }
 
-// newLogins creates the sessions of the login handlers. Logins continue until the context ends; stop stops the operator.
-func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
-	l := &Logins{
-		fail: stop, activities: o.activities, handlers: o.config.Logins, sink: o.deps.Sink,
-		logger: o.deps.Logger.With(observe.NameKey, "kopf.authentication"),
-	}
-	l.open(ctx)
-	return l
-}
-
 // disconnect closes the connections.
 func (o *operator) disconnect() {
 	if o.given != nil {
@@ -434,7 +424,7 @@ func (o *operator) serve(ctx context.Context) error {
 	d.Retries.Stop()
 	o.streams.StopAll()
 	o.passes.Stop()
-	defer o.streams.OnReady.Wait(d.Settings.ExitTimeout, func() {
+	defer call.WaitForUsers(&o.streams.OnReady, d.Settings.ExitTimeout, func() {
 		d.Logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 	// Daemons and handlers stop at the same time, so that each has the whole exit timeout.

@@ -5,18 +5,13 @@ import (
 	"time"
 )
 
-// UserCalls tracks user callbacks that run in the background.
-type UserCalls struct{ running sync.WaitGroup }
-
-// Start calls a function in a separate goroutine.
-func (c *UserCalls) Start(call func()) { c.running.Go(call) }
-
-// Wait blocks until all calls have returned. After the timeout, it stops waiting and calls abandoned.
-func (c *UserCalls) Wait(timeout time.Duration, abandoned func()) {
+// WaitForUsers blocks until all functions of a group, which are callbacks of the user, have returned. After the timeout, it stops
+// waiting and calls abandoned.
+func WaitForUsers(running *sync.WaitGroup, timeout time.Duration, abandoned func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.running.Wait()
+		running.Wait()
 	}()
 	select {
 	case <-done:

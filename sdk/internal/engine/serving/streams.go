@@ -28,7 +28,7 @@ type Streams struct {
 	memories *memory.Memories
 	detached *memory.DetachedDaemons
 	invoker  *call.Invoker
-	OnReady  call.UserCalls
+	OnReady  sync.WaitGroup  // the running function of WhenReady
 	OnForget func(queue.Key) // called for each object that is not remembered any longer
 
 	mu        sync.Mutex
@@ -377,7 +377,7 @@ func (s *Streams) WhenReady(ready func()) {
 // checkReady calls the ready function once, when all objects are known. The lock must be held.
 func (s *Streams) checkReady() {
 	if s.unlisted == 0 && s.ready != nil {
-		s.OnReady.Start(s.ready)
+		s.OnReady.Go(s.ready)
 		s.ready = nil
 	}
 }
