@@ -302,7 +302,7 @@ func (o *operator) connect(ctx context.Context) error {
 	if o.config.NewConditions != nil {
 		kept = o.config.NewConditions(d)
 	}
-	o.streams.OnForget = func(key queue.Key) {
+	d.Forget = func(key queue.Key) {
 		o.passes.Forget(key)
 		kept.Forget(key)
 		if d.Limits != nil {

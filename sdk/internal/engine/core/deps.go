@@ -43,6 +43,9 @@ type Deps struct {
 	Graves   graves     // tombstones of deleted objects
 	Limits   CallLimits // nil unless the calls of a handler are limited
 
+	// Forget drops the pass, the conditions and the limits of an object that was deleted, or that this replica no longer handles.
+	Forget func(key queue.Key)
+
 	Known atomic.Pointer[[]resources.Resource] // resources of the cluster; nil before the first stream starts
 
 	SharedState   sync.Map // keys of resources whose last-handled states another program changes; each is warned about once

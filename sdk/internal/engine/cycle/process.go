@@ -166,11 +166,7 @@ func (p *Processor) newCycle(served *core.ServedResource, m *memory.Memory, batc
 // forget drops the memory of a deleted object.
 func (p *Processor) forget(key queue.Key, m *memory.Memory) {
 	p.memories.Forget(key)
-	p.passes.Forget(key)
-	p.conditions.Forget(key)
-	if p.deps.Limits != nil {
-		p.deps.Limits.Forget(key)
-	}
+	p.deps.Forget(key)
 	m.TakeRetry(m.Retry.Load())
 	observe.Emit(p.deps.Sink, observe.ObjectForgotten{Identity: m.Identity})
 }

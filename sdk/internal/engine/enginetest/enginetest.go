@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -26,7 +27,7 @@ func BareDeps(t testing.TB, registry *handlers.Registry, logger *slog.Logger) *c
 	return &core.Deps{
 		Registry: registry, Settings: &core.Settings{DefaultBackoff: time.Minute}, Now: time.Now, Logger: logger,
 		NewMemo: func() any { return new([3]uintptr) }, Indices: core.NewIndices(registry), State: &core.RunState{},
-		Background: t.Context(), Sink: sink, Recorders: observe.NewRecorders(time.Now),
+		Background: t.Context(), Sink: sink, Recorders: observe.NewRecorders(time.Now), Forget: func(queue.Key) {},
 	}
 }
 

@@ -31,7 +31,7 @@ func (s *Streams) HandOver(gone shards.Set, urgent bool) {
 	again, stoppingAgain := s.forgetShards(matches) // cycles that have just ended may have created memories again
 	maps.Copy(keys, again)
 	for key := range keys {
-		s.OnForget(key) // now, because the cycles have used their passes and conditions
+		d.Forget(key) // now, because the cycles have used their passes and conditions
 	}
 	for _, stopped := range append(stopping, stoppingAgain...) {
 		<-stopped

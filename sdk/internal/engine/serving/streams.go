@@ -28,8 +28,7 @@ type Streams struct {
 	memories *memory.Memories
 	detached *memory.DetachedDaemons
 	invoker  *call.Invoker
-	OnReady  sync.WaitGroup  // the running function of WhenReady
-	OnForget func(queue.Key) // called for each object that is not remembered any longer
+	OnReady  sync.WaitGroup // the running function of WhenReady
 
 	mu        sync.Mutex
 	resources map[string]*core.ServedResource // served resources by key
@@ -59,7 +58,7 @@ func NewStreams(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemo
 	return &Streams{
 		deps: d, memories: m, detached: detached, invoker: i,
 		resources: map[string]*core.ServedResource{}, running: map[resources.Scope]*stream{},
-		known: map[resources.Scope]bool{}, indexers: map[resources.Scope]*indexing.Indexer{}, OnForget: func(queue.Key) {},
+		known: map[resources.Scope]bool{}, indexers: map[resources.Scope]*indexing.Indexer{},
 	}
 }
 
@@ -253,7 +252,7 @@ func (s *Streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bo
 		return existing == nil || s.deps.Shards.OwnsKey(res, key, m.Namespace) // otherwise, the shard was lost during the listing, and the object may still exist
 	})
 	for key := range keys {
-		s.OnForget(key)
+		s.deps.Forget(key)
 	}
 	s.deps.Queue.Drop(func(key queue.Key) bool { return keys[key] })
 }
