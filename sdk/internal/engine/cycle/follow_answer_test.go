@@ -62,7 +62,7 @@ func TestAnswer_HandledWhereTheVersionMatters(t *testing.T) {
 		"a change by a handler":     with(written(t), func(c *cycle) { c.writes.Own = patch.NewPatch() }),
 		"a request to retry":        with(written(t), func(c *cycle) { c.memory.RetryNow(memory.NewRetryRequest("")) }),
 		"a cause that is not done":  with(written(t), func(c *cycle) { c.writes.Finished = false }),
-		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.Outbox.Park("a", "b") }),
+		"unwritten annotations":     with(written(t), func(c *cycle) { c.memory.Outbox.Parked = map[string]string{"a": "b"} }),
 		"transformations to repeat": with(written(t), func(c *cycle) { c.memory.Outbox.Put(outbox.Writes{}) }),
 		"watch-event handlers":      written(t, &handlers.Handler{ID: "x", Family: handlers.Event}),
 		"a storage of the user's":   with(written(t), func(c *cycle) { c.deps.Settings.DiffBase = boundStorage{} }),

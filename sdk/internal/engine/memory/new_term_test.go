@@ -21,7 +21,7 @@ func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
 	} {
 		m := &Memory{Ledger: Ledger{taken: "7"}, Handled: &HandledStates{}}
 		m.Outbox.Put(outbox.Writes{})
-		m.Outbox.Park("a", "b")
+		m.Outbox.Parked = map[string]string{"a": "b"}
 		m.Outbox.Steps = map[outbox.StepID]state.Step{{Handler: "fn", Name: "make"}: {}}
 		if outdated := m.EnterTerm(c.term, object.Stub("v1", "Pod", "ns", "x", "uid", c.version)); outdated == c.kept {
 			t.Errorf("%s: outdated is %t", c.name, outdated)

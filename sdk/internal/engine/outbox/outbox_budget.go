@@ -40,7 +40,7 @@ func (o *Outbox) fit(to *Target, handlers *patch.Patch) *patch.Patch {
 			break
 		}
 		if ok {
-			o.Park(key, text)
+			o.park(key, text)
 			p.Discard(object.Path{"metadata", "annotations", key})
 			own.Discard(object.Path{"metadata", "annotations", key})
 			size = annotationsSize(to.Tree, p)
@@ -79,8 +79,8 @@ func (o *Outbox) unpark(obj map[string]any, p *patch.Patch) (restored bool) {
 	return restored
 }
 
-// Park keeps an annotation that does not fit on the object.
-func (o *Outbox) Park(key, text string) {
+// park keeps an annotation that does not fit on the object.
+func (o *Outbox) park(key, text string) {
 	if o.Parked == nil {
 		o.Parked = make(map[string]string, 1)
 	}

@@ -81,7 +81,7 @@ func TestOutboxBudget_OverlaysUnwrittenAnnotations(t *testing.T) {
 
 func TestOutboxBudget_ForgetsRemovedAnnotations(t *testing.T) {
 	f := newFullObject(0)
-	f.outbox.Park("mark", "text")
+	f.outbox.park("mark", "text")
 	f.ownPatch.Remove(annotation("mark"))
 	f.fit()
 	if !f.patch.Empty() || len(f.outbox.Parked) > 0 {
@@ -93,7 +93,7 @@ func TestOutboxBudget_WritesUnwrittenAnnotationsWhenAllFit(t *testing.T) {
 	for left, want := range map[int]bool{100: true, 7: false} {
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
 			f := newFullObject(left)
-			f.outbox.Park("mark", "text")
+			f.outbox.park("mark", "text")
 			f.fit()
 			got, _ := f.patch.Lookup(annotation("mark"))
 			if (got == "text") != want || (len(f.outbox.Parked) == 0) != want {
@@ -105,8 +105,8 @@ func TestOutboxBudget_WritesUnwrittenAnnotationsWhenAllFit(t *testing.T) {
 
 func TestOutboxBudget_KeepsUnwrittenAnnotationsThatDoNotFitYet(t *testing.T) {
 	f := newFullObject(len("marktext"))
-	f.outbox.Park("mark", "text")
-	f.outbox.Park("markmark", "much text")
+	f.outbox.park("mark", "text")
+	f.outbox.park("markmark", "much text")
 	f.fit()
 	if got, _ := f.patch.Lookup(annotation("mark")); got != "text" || len(f.outbox.Parked) != 1 || strings.Contains(f.logged.String(), "fit on the object again") {
 		t.Errorf("got %v, %v, %s", got, f.outbox.Parked, &f.logged)
@@ -115,7 +115,7 @@ func TestOutboxBudget_KeepsUnwrittenAnnotationsThatDoNotFitYet(t *testing.T) {
 
 func TestOutboxBudget_ReplacesUnwrittenAnnotationByNewer(t *testing.T) {
 	f := newFullObject(0)
-	f.outbox.Park("mark", "old")
+	f.outbox.park("mark", "old")
 	f.ownPatch.Set(annotation("mark"), "new")
 	f.fit()
 	if diff := cmp.Diff(map[string]string{"mark": "new"}, f.outbox.Parked); diff != "" || !f.patch.Empty() {

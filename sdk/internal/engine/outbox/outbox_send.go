@@ -11,7 +11,7 @@ import (
 func (o *Outbox) Send(to *Target) (err error) {
 	w, ownFns := o.Held, o.Held.Own.Fns()
 	w.Handlers, err = o.attempt(to, w.Handlers)
-	if v := w.verdict(err, to); v != repeatIt && !FailsTransformations(err) {
+	if v := w.verdict(err, to); v != repeatIt && !failsTransformations(err) {
 		err = o.sendRest(to, ownFns, v, err)
 	}
 	if w.Own.Empty() && w.verdict(err, to) == keepIt {
@@ -31,7 +31,7 @@ func (o *Outbox) attempt(to *Target, handlers *patch.Patch) (left *patch.Patch, 
 		remaining, err = to.Send(whole)
 	}
 	w.Own, left = w.Own.UnsentFields(remaining), handlers.Unsent(remaining)
-	if FailsTransformations(err) && w.verdict(err, to) == dropIt {
+	if failsTransformations(err) && w.verdict(err, to) == dropIt {
 		left.DropFns()
 	}
 	return left, err
@@ -66,7 +66,7 @@ func (w *Writes) verdict(err error, to *Target) verdict {
 	}
 	about := theChanges
 	switch {
-	case FailsTransformations(err):
+	case failsTransformations(err):
 		about = theTransformations
 	case w.Handlers.Fields() == 0, to.StatusAlone && outsideStatus(w.Own) && !outsideStatus(w.Handlers):
 		about = theRecords

@@ -76,28 +76,28 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	for attempt := 1; ; attempt++ {
 		patched, again, err := r.request(call)
 		repeated = repeated || again // an earlier request may have been applied, whatever the last answer is
-		answer := ClassifyAnswer(err, call.ContentType)
-		if answer == PatchRejected && kube.IsOtherUID(err) && !setsMetadata(merge, "uid") {
-			answer = PatchGone // refused because of the UID in the guard
+		answer := classifyAnswer(err, call.ContentType)
+		if answer == answerRejected && kube.IsOtherUID(err) && !setsMetadata(merge, "uid") {
+			answer = answerGone // refused because of the UID in the guard
 		}
 		switch answer {
-		case PatchAccepted:
+		case answerAccepted:
 			return r.accept(patched)
-		case PatchRejected, PatchDoubted, PatchDenied:
+		case answerRejected, answerDoubted, answerDenied:
 			if call.ContentType == patch.JSONType {
 				err = &transformError{err}
 			}
 			return nil, err
-		case PatchConflict:
+		case answerConflict:
 			if pinsVersion(merge) {
 				return nil, fmt.Errorf("%w: %w", errPinned, err)
 			}
 			if attempt >= MaxConflicts {
 				return nil, err
 			}
-		case PatchFailed:
+		case answerFailed:
 			return nil, err
-		case PatchOutdated, PatchGone:
+		case answerOutdated, answerGone:
 		}
 		newest, listErr := r.deps.NewestVersion(r.ctx, r.resource, r.object.Namespace, r.object.Name, r.object.UID)
 		switch {
@@ -105,16 +105,16 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			return nil, listErr
 		case newest == nil:
 			return nil, patch.ErrGone
-		case answer == PatchOutdated && newest.ResourceVersion == call.Version():
+		case answer == answerOutdated && newest.ResourceVersion == call.Version():
 			return nil, &transformError{err} // refused by an admission webhook, so a newer version will not follow
-		case answer == PatchOutdated && repeated:
+		case answer == answerOutdated && repeated:
 			return nil, patch.ErrRepeated
-		case answer == PatchOutdated:
+		case answer == answerOutdated:
 			return nil, patch.ErrOutdated
-		case answer == PatchGone && missing:
+		case answer == answerGone && missing:
 			return nil, fmt.Errorf("the object exists, but the API server does not find it: %w", err)
 		}
-		r.newest, r.guarded, missing = newest, true, answer == PatchGone
+		r.newest, r.guarded, missing = newest, true, answer == answerGone
 		r.logger.Debug("Patch conflicts with another change; repeating it", observe.EventKey, observe.LogPatchRepeated, "error", err)
 	}
 }

@@ -13,46 +13,45 @@ import (
 // MaxConflicts limits the attempts at a change that conflicts with changes by others.
 const MaxConflicts = 10
 
-// PatchAnswer is the meaning of the API server's answer to a PATCH request.
-type PatchAnswer int
+// patchAnswer is the meaning of the API server's answer to a PATCH request.
+type patchAnswer int
 
-// The meanings of an answer.
 const (
-	PatchAccepted PatchAnswer = iota
-	PatchGone                 // the object does not exist; to be verified
-	PatchConflict             // another change came first; the same request can succeed
-	PatchOutdated             // the JSON patch is not for the newest version; to be verified
-	PatchRejected             // the same request never succeeds, whatever the object becomes
-	PatchDoubted              // rejected with 400, by the API server or by a proxy
-	PatchDenied               // permissions are missing, or an admission webhook denies the change
-	PatchFailed               // any other failure, for example of the network or the server
+	answerAccepted patchAnswer = iota
+	answerGone                 // the object does not exist; to be verified
+	answerConflict             // another change came first; the same request can succeed
+	answerOutdated             // the JSON patch is not for the newest version; to be verified
+	answerRejected             // the same request never succeeds, whatever the object becomes
+	answerDoubted              // rejected with 400, by the API server or by a proxy
+	answerDenied               // permissions are missing, or an admission webhook denies the change
+	answerFailed               // any other failure, for example of the network or the server
 )
 
-// ClassifyAnswer classifies the error of a PATCH request.
-func ClassifyAnswer(err error, contentType string) PatchAnswer {
+// classifyAnswer classifies the error of a PATCH request.
+func classifyAnswer(err error, contentType string) patchAnswer {
 	isJSONPatch := contentType == patch.JSONType
 	if err == nil {
-		return PatchAccepted
+		return answerAccepted
 	}
 	switch class := kube.Classify(err); {
 	case class == kube.NotFound:
-		return PatchGone
+		return answerGone
 	case class == kube.Conflict && isJSONPatch:
-		return PatchOutdated
+		return answerOutdated
 	case class == kube.Conflict:
-		return PatchConflict
+		return answerConflict
 	case kube.Status(err) == http.StatusBadRequest:
-		return PatchDoubted
+		return answerDoubted
 	case kube.IsPermanent(err):
-		return PatchRejected
+		return answerRejected
 	case class == kube.Forbidden:
-		return PatchDenied
+		return answerDenied
 	case class == kube.Invalid && isJSONPatch:
-		return PatchOutdated
+		return answerOutdated
 	case class == kube.Invalid:
-		return PatchDenied // the error has no invalid field, so an admission webhook may have denied the change
+		return answerDenied // the error has no invalid field, so an admission webhook may have denied the change
 	default:
-		return PatchFailed
+		return answerFailed
 	}
 }
 
@@ -85,16 +84,16 @@ const (
 
 // patience is the number of refusals to tolerate by answer. Conflicts end, and permissions can be granted. A proxy may
 // cause a bad request once.
-var patience = map[PatchAnswer]int{
-	PatchConflict: MaxConflicts, PatchDenied: MaxConflicts, PatchOutdated: MaxConflicts, PatchDoubted: 1, PatchRejected: 0,
+var patience = map[patchAnswer]int{
+	answerConflict: MaxConflicts, answerDenied: MaxConflicts, answerOutdated: MaxConflicts, answerDoubted: 1, answerRejected: 0,
 }
 
 // verdictOn returns the fate of the part that a request was about, given its number of earlier refusals. Transformations
 // can also fail without an answer of the API server. The operator's records are never dropped.
-func verdictOn(answer PatchAnswer, about writtenPart, refusals int) verdict {
+func verdictOn(answer patchAnswer, about writtenPart, refusals int) verdict {
 	limit, refused := patience[answer]
 	switch {
-	case about == theRecords, answer == PatchAccepted, !refused && about != theTransformations:
+	case about == theRecords, answer == answerAccepted, !refused && about != theTransformations:
 		return repeatIt
 	case about == thePinned, refusals >= limit:
 		return dropIt
@@ -104,11 +103,11 @@ func verdictOn(answer PatchAnswer, about writtenPart, refusals int) verdict {
 }
 
 // answerAbout classifies the error of a patch that failed because of one part.
-func answerAbout(about writtenPart, err error) PatchAnswer {
+func answerAbout(about writtenPart, err error) patchAnswer {
 	if about == theTransformations {
-		return ClassifyAnswer(err, patch.JSONType)
+		return classifyAnswer(err, patch.JSONType)
 	}
-	return ClassifyAnswer(err, patch.MergeType)
+	return classifyAnswer(err, patch.MergeType)
 }
 
 // errPinned is wrapped by the error of a merge patch for a version that is not the newest.
@@ -118,7 +117,7 @@ var errPinned = errors.New("the patch names a resourceVersion that is outdated")
 func DropsAll(err error) bool {
 	about := theChanges
 	switch {
-	case FailsTransformations(err):
+	case failsTransformations(err):
 		about = theTransformations
 	case errors.Is(err, errPinned):
 		about = thePinned
@@ -126,8 +125,8 @@ func DropsAll(err error) bool {
 	return verdictOn(answerAbout(about, err), about, 1) == dropIt
 }
 
-// FailsTransformations reports whether a patch failed because of its transformations.
-func FailsTransformations(err error) bool {
+// failsTransformations reports whether a patch failed because of its transformations.
+func failsTransformations(err error) bool {
 	_, refused := errors.AsType[*transformError](err)
 	_, panicked := errors.AsType[*handlers.PanicError](err)
 	return refused || panicked

@@ -10,24 +10,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 // The numbers are the refusals from which an answer drops a part.
 func TestVerdict_ByAnswerPartAndRefusals(t *testing.T) {
 	const never, patient = -1, MaxConflicts
 	for _, test := range []struct {
-		answer                        PatchAnswer
+		answer                        patchAnswer
 		refuses                       bool
 		records, changes, pinned, fns int
 	}{
-		{PatchAccepted, false, never, never, never, never},
-		{PatchGone, false, never, never, never, 0},
-		{PatchFailed, false, never, never, never, 0},
-		{PatchRejected, true, never, 0, 0, 0},
-		{PatchDoubted, true, never, 1, 0, 1},
-		{PatchConflict, true, never, patient, 0, patient},
-		{PatchOutdated, true, never, patient, 0, patient},
-		{PatchDenied, true, never, patient, 0, patient},
+		{answerAccepted, false, never, never, never, never},
+		{answerGone, false, never, never, never, 0},
+		{answerFailed, false, never, never, never, 0},
+		{answerRejected, true, never, 0, 0, 0},
+		{answerDoubted, true, never, 1, 0, 1},
+		{answerConflict, true, never, patient, 0, patient},
+		{answerOutdated, true, never, patient, 0, patient},
+		{answerDenied, true, never, patient, 0, patient},
 	} {
 		for about, limit := range map[writtenPart]int{
 			theRecords: test.records, theChanges: test.changes, thePinned: test.pinned, theTransformations: test.fns,
@@ -78,6 +79,35 @@ func TestVerdict_DaemonsDropRefusedPatches(t *testing.T) {
 	} {
 		if got := DropsAll(test.err); got != test.want {
 			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
+	answer := func(status int, causes ...metav1.StatusCause) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(status), Details: &metav1.StatusDetails{Causes: causes}}}
+	}
+	mistake := metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid}
+	for name, test := range map[string]struct {
+		err         error
+		merge, json patchAnswer
+	}{
+		"success":            {nil, answerAccepted, answerAccepted},
+		"not found":          {answer(404), answerGone, answerGone},
+		"conflict":           {answer(409), answerConflict, answerOutdated},
+		"invalid object":     {answer(422, mistake), answerRejected, answerRejected},
+		"failed test":        {answer(422), answerDenied, answerOutdated},
+		"bad request":        {answer(400), answerDoubted, answerDoubted},
+		"forbidden":          {answer(403), answerDenied, answerDenied},
+		"too large":          {answer(413), answerRejected, answerRejected},
+		"trouble of servers": {answer(500), answerFailed, answerFailed},
+		"no answer":          {errors.New("down"), answerFailed, answerFailed},
+	} {
+		if got := classifyAnswer(test.err, patch.MergeType); got != test.merge {
+			t.Errorf("%s of a merge patch: got %d", name, got)
+		}
+		if got := classifyAnswer(test.err, patch.JSONType); got != test.json {
+			t.Errorf("%s of a JSON patch: got %d", name, got)
 		}
 	}
 }
