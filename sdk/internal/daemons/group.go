@@ -71,8 +71,7 @@ type Group struct {
 
 	mu         sync.Mutex
 	tasks      []*Task              // running tasks, in order of their start
-	retired    map[string]struct{}  // handlers that ended on their own and do not start again
-	failed     map[string]struct{}  // retired handlers that failed permanently
+	retired    map[string]bool      // handlers that ended on their own and do not start again; true if they failed permanently
 	initialDue map[string]time.Time // end of the initial delay, by handler id
 	live       *object.Object
 	wrote      string        // resourceVersion of a task's patch, until the event of this version arrives; otherwise empty
@@ -86,8 +85,9 @@ func NewGroup(ctx context.Context, host Host, settings Settings, object *object.
 	return &Group{host: host, settings: settings, ctx: context.WithoutCancel(ctx), live: object, lastChange: time.Now()}
 }
 
-// Retired returns the ids of the handlers that ended on their own and do not start again. A nil group has none.
-func (g *Group) Retired() map[string]struct{} {
+// Retired returns the ids of the handlers that ended on their own and do not start again, with true if they failed permanently. A
+// nil group has none.
+func (g *Group) Retired() map[string]bool {
 	if g == nil {
 		return nil
 	}
@@ -156,15 +156,9 @@ func (g *Group) forget(t *Task) {
 	defer g.mu.Unlock()
 	if t.stopper.why() == 0 {
 		if g.retired == nil {
-			g.retired = make(map[string]struct{}, 1)
+			g.retired = make(map[string]bool, 1)
 		}
-		g.retired[t.Handler.ID] = struct{}{}
-		if t.failed {
-			if g.failed == nil {
-				g.failed = make(map[string]struct{}, 1)
-			}
-			g.failed[t.Handler.ID] = struct{}{}
-		}
+		g.retired[t.Handler.ID] = t.failed
 	}
 	g.tasks = slices.DeleteFunc(g.tasks, func(other *Task) bool { return other == t })
 }

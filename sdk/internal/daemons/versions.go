@@ -1,6 +1,8 @@
 package daemons
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -84,17 +86,12 @@ func (g *Group) RetryNow(means func(id string) bool) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for id := range g.failed {
-		if means == nil || means(id) {
-			delete(g.failed, id)
-			delete(g.retired, id)
-		}
-	}
+	maps.DeleteFunc(g.retired, func(id string, failed bool) bool { return failed && (means == nil || means(id)) })
 }
 
 // HasFailed reports whether handlers have failed permanently.
 func (g *Group) HasFailed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.failed) > 0
+	return slices.Contains(slices.Collect(maps.Values(g.retired)), true)
 }

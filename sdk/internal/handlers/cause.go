@@ -29,8 +29,8 @@ type Cause struct {
 
 	Review *Review // review for admission handlers; else nil
 
-	// Excluded are the ids of daemons and timers that must not be started again.
-	Excluded map[string]struct{}
+	// Excluded has the ids of daemons and timers that must not be started again as keys.
+	Excluded map[string]bool
 
 	// Context is the context of filter functions. It belongs to the operator, so that the functions find its indices.
 	// It is a field because the sink's subscribers call filters too. Defaults to the background context.

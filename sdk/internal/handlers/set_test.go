@@ -49,7 +49,7 @@ func TestSelected_ExcludedDaemonNeedsNoFinalizer(t *testing.T) {
 	if got := ids(set.Selected(Spawning, c)); !slices.Equal(got, []string{"d"}) || !set.RequiresFinalizer(c) {
 		t.Errorf("got %q", got)
 	}
-	c.Excluded = map[string]struct{}{"d": {}}
+	c.Excluded = map[string]bool{"d": false}
 	if got := set.Selected(Spawning, c); len(got) != 0 || set.RequiresFinalizer(c) {
 		t.Errorf("got %q in spite of the exclusion", ids(got))
 	}

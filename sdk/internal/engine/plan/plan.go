@@ -24,7 +24,7 @@ type Situation struct {
 	Finalizer string // name of the operator's finalizer
 	Memo      any
 	Life      memory.Life
-	Retired   map[string]struct{}  // ids of daemons and timers that do not start again
+	Retired   map[string]bool      // keys are the ids of daemons and timers that do not start again
 	Requested *memory.RetryRequest // pending retry request; nil if there is none
 	Stopping  []time.Duration      // times until stopping daemons must be checked; empty if no daemon is stopping
 	Now       time.Time
