@@ -84,27 +84,24 @@ func (o *peeringObject) renew(ctx context.Context) bool {
 	}
 	o.logKeepAlive(err)
 	o.mu.Lock()
-	o.tenure.failure = err
-	o.mu.Unlock()
-	switch {
+	switch o.tenure.failure = err; {
 	case err == nil:
-		o.mu.Lock()
 		o.own.wrote(self.LastSeen)
 		o.tenure.renew(self.LastSeen, o.checkTenure)
 		o.lost = o.lost || o.tenure.lapsed // peers that were suspended too must renew their records first
-		o.mu.Unlock()
+	case !isFutile(err):
+		o.lost = true
+	}
+	o.mu.Unlock()
+	switch {
+	case err == nil:
 		o.see(patched, false)
-		return o.actAgain(self.LastSeen)
 	case kube.Classify(err) == kube.NotFound:
 		o.gone()
-		return o.actAgain(self.LastSeen)
-	case isFutile(err):
-		return true
+	default:
+		return isFutile(err)
 	}
-	o.mu.Lock()
-	o.lost = true
-	o.mu.Unlock()
-	return false
+	return o.actAgain(self.LastSeen)
 }
 
 // clean removes the records of dead peers. The request has a resourceVersion, so that it fails if a peer came back.
