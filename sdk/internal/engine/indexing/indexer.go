@@ -101,7 +101,7 @@ func (x *Indexer) Offer(answer *object.Object) {
 	if x.ctx == nil || x.ctx.Err() != nil || !x.answers.accept(id, answer.ResourceVersion) {
 		return // the object was deleted, or the next stream lists all objects
 	}
-	x.index(id, watch.Event{Type: watch.Modified, Object: answer}, everyHandler)
+	x.index(id, watch.Event{Type: watch.Modified, Object: answer}, nil)
 	x.emitChanged()
 }
 
@@ -162,13 +162,13 @@ func (x *Indexer) Handle(event watch.Event) {
 		x.remove(id)
 		x.memories.ForgetMemo(x.scope, id)
 	} else {
-		x.index(id, event, everyHandler)
+		x.index(id, event, nil)
 	}
 	x.emitChanged()
 }
 
-// index calls the wanted indexing functions that match an object and are due, and removes the object's entries from all
-// indices that do not match.
+// index calls the wanted indexing functions that match an object and are due; nil wants all of them. It removes the object's
+// entries from all indices that do not match.
 func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Handler) bool) {
 	object := event.Object
 	defer object.DropTree() // the object may stay in the queue for long
@@ -187,7 +187,7 @@ func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 	}
 	f := x.failures[id]
 	for _, h := range selected {
-		if !wanted(h) || f != nil && f.failures[h.ID].excluded(x.deps.Now()) {
+		if wanted != nil && !wanted(h) || f != nil && f.failures[h.ID].excluded(x.deps.Now()) {
 			continue
 		}
 		a, out, ok := x.attempt(h, subject, cause, memo, f)
@@ -259,8 +259,6 @@ func (x *Indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *
 	out, ok := x.invoker.Try(x.ctx, a)
 	return a, out, ok
 }
-
-func everyHandler(*handlers.Handler) bool { return true }
 
 func hasID(hs []*handlers.Handler, id string) bool {
 	return slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })
