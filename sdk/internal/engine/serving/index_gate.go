@@ -5,12 +5,11 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
-	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // indexGate delays handlers until the indices are complete. It belongs to streams that start together: at startup, after
 // a pause, or for a new resource or namespace. No object of these streams is processed before all of their objects are
-// indexed. The lock of [Streams] guards everything except put.
+// indexed. The lock of [Streams] guards everything except the queue and its gate.
 type indexGate struct {
 	queue  *queue.Queue
 	logger *slog.Logger
@@ -43,9 +42,4 @@ func (g *indexGate) openWhenComplete() {
 	if g.waited {
 		g.logger.Debug("Indices are complete: starting the handlers", observe.EventKey, observe.LogIndexComplete)
 	}
-}
-
-// put queues an event for processing when the gate is open.
-func (g *indexGate) put(resource string, event watch.Event) {
-	g.queue.PutBehind(&g.gate, resource, event)
 }

@@ -415,7 +415,7 @@ func (st *stream) handle(resource string, event watch.Event) {
 			return
 		}
 	}
-	st.gate.put(resource, event)
+	st.gate.queue.PutBehind(&st.gate.gate, resource, event)
 }
 
 // indexed stops the gate from waiting for the stream. The lock of [Streams] must be held.
