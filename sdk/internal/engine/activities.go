@@ -27,14 +27,10 @@ func (e *activityError) Unwrap() []error { return e.errs }
 
 // activities calls the operator's own handlers for startup, cleanup, login and probes.
 type activities struct {
-	logger   *slog.Logger
-	now      func() time.Time
-	settings func() *core.Settings // returns the current settings, which startup handlers may change
+	deps     *core.Deps
+	settings func() *core.Settings // returns the current settings, which startup handlers may change while the operator logs in
 	memo     any                   // memo of the operator, shared by its own handlers
 	extra    any                   // public settings for startup handlers
-
-	sink      *observe.Sink
-	recorders *observe.Recorders
 }
 
 // activity is a handler with its progress, which is not persisted.
@@ -49,16 +45,16 @@ type activity struct {
 // run calls the handlers of an activity one after another, and retries them when they are due, until all have succeeded
 // or failed permanently. It returns their results by their ids, or an [activityError].
 func (a *activities) run(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
-	logger := a.logger.With(observe.NameKey, "kopf.activities."+loggerName(family))
-	invoker := call.NewInvoker(a.now, a.sink, 0)
+	logger, now := a.deps.Logger.With(observe.NameKey, "kopf.activities."+loggerName(family)), a.deps.Now
+	invoker := call.NewInvoker(now, a.deps.Sink, 0)
 	all := make([]*activity, len(hs))
 	for i, h := range hs {
-		all[i] = &activity{handler: h, started: a.now(), due: a.now()}
+		all[i] = &activity{handler: h, started: now(), due: now()}
 	}
 	for {
 		var next time.Time // zero if all handlers are done
 		for _, one := range all {
-			if !one.out.Final && !one.due.After(a.now()) {
+			if !one.out.Final && !one.due.After(now()) {
 				a.attempt(ctx, invoker, one, logger)
 			}
 			if ctx.Err() != nil {
@@ -71,7 +67,7 @@ func (a *activities) run(ctx context.Context, family handlers.Family, hs []*hand
 		if next.IsZero() {
 			return resultsOf(family, all)
 		}
-		if err := core.Sleep(ctx, next.Sub(a.now())); err != nil {
+		if err := core.Sleep(ctx, next.Sub(now())); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +86,7 @@ func (a *activities) attempt(ctx context.Context, i *call.Invoker, one *activity
 	attempt := &call.Attempt{
 		Call: &handlers.Call{
 			Handler: one.handler, Memo: a.memo, Extra: a.extra, Logger: logger.With(observe.HandlerKey, one.handler.ID),
-			Recorder: a.recorders.For(),
+			Recorder: a.deps.Recorders.For(),
 		},
 		Subject: &observe.Subject{Logger: logger},
 		Retries: one.retries, Started: one.started, Backoff: a.settings().DefaultBackoff,
@@ -103,7 +99,7 @@ func (a *activities) attempt(ctx context.Context, i *call.Invoker, one *activity
 		return // the operator is stopping, so the outcome does not matter
 	}
 	if one.handler.Family == handlers.Login && !out.Final {
-		observe.Emit(a.sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
+		observe.Emit(a.deps.Sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
 	}
 	one.retries++
 	one.out, one.due = out, attempt.Ended

@@ -66,7 +66,7 @@ func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // get returns the results of the probes. It runs the probes unless there are recent results.
 func (h *health) get(ctx context.Context) ([]byte, error) {
 	h.mu.Lock()
-	if h.results != nil && h.activities.now().Sub(h.since) < probeTTL {
+	if h.results != nil && h.activities.deps.Now().Sub(h.since) < probeTTL {
 		defer h.mu.Unlock()
 		return h.results, nil
 	}
@@ -98,7 +98,7 @@ func (h *health) run(p *probe) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err == nil {
-		h.results, h.since = p.results, h.activities.now()
+		h.results, h.since = p.results, h.activities.deps.Now()
 	}
 	h.current = nil
 	close(p.done)

@@ -35,7 +35,6 @@ type Logins struct {
 	activities *activities
 	handlers   []*handlers.Handler
 	logger     *slog.Logger
-	sink       *observe.Sink
 
 	namespace atomic.Pointer[string] // namespace of the credentials with the highest priority
 }
@@ -43,13 +42,13 @@ type Logins struct {
 // newLogins creates the sessions of the login handlers. Logins continue until the context ends; stop stops the operator.
 func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
 	l := &Logins{
-		fail: stop, activities: o.activities, handlers: o.config.Logins, sink: o.deps.Sink,
+		fail: stop, activities: o.activities, handlers: o.config.Logins,
 		logger: o.deps.Logger.With(observe.NameKey, "kopf.authentication"),
 	}
 	title := "Initial authentication"
 	l.vault = kube.NewVault(ctx, func(ctx context.Context) ([]kube.Credential, error) {
 		credentials, err := l.login(ctx, title)
-		observe.Emit(l.sink, observe.LoginEnded{Err: err})
+		observe.Emit(o.deps.Sink, observe.LoginEnded{Err: err})
 		title = "Re-authentication"
 		return credentials, err
 	})
@@ -124,7 +123,7 @@ func (l *Logins) login(ctx context.Context, title string) ([]kube.Credential, er
 		if best == nil || login.Priority > best.Priority {
 			best = login
 			l.namespace.Store(&login.Namespace)
-			observe.Emit(l.sink, observe.ClusterConnected{Server: session.Server()})
+			observe.Emit(l.activities.deps.Sink, observe.ClusterConnected{Server: session.Server()})
 		}
 	}
 	if best == nil {

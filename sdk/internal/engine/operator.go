@@ -130,10 +130,7 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	o.pauses = peers.NewPauses(o.deps, o.changed)
 	o.intents = &intents.Intents{Deps: o.deps, Memories: &o.memories, Pauses: o.pauses}
 	o.deps.Retries = core.NewRetries(ctx, func() *slog.Logger { return o.deps.Logger }, o.intents.RetryFailed)
-	o.activities = &activities{
-		logger: config.Logger, now: now, settings: o.settings.Load, memo: config.Memo, extra: config.Extra,
-		sink: o.deps.Sink, recorders: o.deps.Recorders,
-	}
+	o.activities = &activities{deps: o.deps, settings: o.settings.Load, memo: config.Memo, extra: config.Extra}
 	return o
 }
 
@@ -156,7 +153,6 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 		})
 		hub.CountRequests(d.Now())
 		d.Logger = slog.New(observe.InspectorLogHandler(d.Logger.Handler(), hub))
-		o.activities.logger = d.Logger
 	}
 	d.Sink.Subscribe(observe.NewLogLines(ctx, d.Logger, o.config.Traffic))
 	d.Sink.Subscribe(o.backlog)
