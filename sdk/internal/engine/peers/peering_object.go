@@ -58,23 +58,6 @@ type peeringObject struct {
 	unwritten bool        // a warning about failing writes was logged
 }
 
-func newPeeringObject(d *core.Deps, p *Pauses, identity string, res *resources.Resource, namespace string, newTerm func()) *peeringObject {
-	o := &peeringObject{
-		deps: d, settings: &d.Settings.Peering, client: d.Client.WithoutRetries(), resource: res, namespace: namespace,
-		work: core.NewWakeup(), left: make(chan struct{}),
-		own: ownRecord{identity: identity, joined: time.Now(), lifetime: d.Settings.Peering.Lifetime},
-	}
-	o.verdict = peeringVerdict{
-		pauses: p, logger: d.Logger.With(observe.NameKey, "kopf.peering"),
-		key: PauseKey{Kind: inspect.PausePeering, name: o.String()},
-	}
-	o.tenure = tenure{
-		pauses: p, key: PauseKey{Kind: inspect.PausePeering, name: "record in " + o.String()}, newTerm: newTerm,
-		logger: o.verdict.logger, object: o.String(), lifetime: max(time.Second, o.settings.Lifetime.Truncate(time.Second)),
-	}
-	return o
-}
-
 // String returns the name of the object for messages.
 func (o *peeringObject) String() string {
 	return (&inspect.Peering{Kind: peering.Kind(o.resource.Namespaced), Group: o.resource.Group, Namespace: o.namespace, Name: o.settings.Name}).String()

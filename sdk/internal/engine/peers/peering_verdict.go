@@ -36,9 +36,6 @@ func (v *peeringVerdict) isNews(text string) bool {
 // actBeside is the warning of a development session without a peer to pause.
 const actBeside = "a deployed operator of these objects would not be paused, and would handle them concurrently; add it to the peering, or stop it"
 
-// unknown pauses the operator until the verdict is known.
-func (v *peeringVerdict) unknown(reason string) { v.pauses.Add(v.key, inspect.Pause{Reason: reason}) }
-
 // release ends the pause without a log line.
 func (v *peeringVerdict) release() (remaining string) {
 	v.pause = nil

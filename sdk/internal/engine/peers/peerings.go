@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -130,16 +131,25 @@ func (p *Peerings) pauseIfMissing(missing bool, kind string) {
 
 // join creates a peering object, and pauses the operator until its peers are known. The lock must be held.
 func (p *Peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
-	ctx, stop := context.WithCancel(p.ctx)
-	o := newPeeringObject(p.deps, p.Pauses, p.identity, res, scope.Namespace, p.newTerm)
-	o.ctx, o.stop, o.verdict.dev, o.handOver = ctx, stop, p.dev, p.HandOver
-	o.place = p.places[scope.Namespace]
+	d, settings := p.deps, &p.deps.Settings.Peering
+	o := &peeringObject{
+		deps: d, settings: settings, client: d.Client.WithoutRetries(), resource: res, namespace: scope.Namespace,
+		handOver: p.HandOver, work: core.NewWakeup(), left: make(chan struct{}), place: p.places[scope.Namespace],
+		own: ownRecord{identity: p.identity, joined: time.Now(), lifetime: settings.Lifetime},
+	}
+	o.ctx, o.stop = context.WithCancel(p.ctx)
+	logger, name := d.Logger.With(observe.NameKey, "kopf.peering"), o.String()
+	o.verdict = peeringVerdict{pauses: p.Pauses, key: PauseKey{Kind: inspect.PausePeering, name: name}, logger: logger, dev: p.dev}
+	o.tenure = tenure{
+		pauses: p.Pauses, key: PauseKey{Kind: inspect.PausePeering, name: "record in " + name}, newTerm: p.newTerm,
+		logger: logger, object: name, lifetime: max(time.Second, settings.Lifetime.Truncate(time.Second)),
+	}
 	if o.place == nil {
 		o.place = &peeringPlace{running: &p.running, objects: map[*peeringObject]presence{}}
 		p.places[scope.Namespace] = o.place
 	}
 	o.place.join(o)
-	o.verdict.unknown("until the peers in " + o.String() + " are known")
+	p.Pauses.Add(o.verdict.key, inspect.Pause{Reason: "until the peers in " + name + " are known"})
 	return o
 }
 
