@@ -216,28 +216,24 @@ func (s *Streams) waitFor(scope resources.Scope, st *stream) {
 	}
 }
 
-// stopServingUnwanted stops serving the unwanted scopes, because their CRD or namespace was deleted.
+// stopServingUnwanted drops the memories and the indexed objects of unwanted scopes, because their CRD or namespace was deleted.
 func (s *Streams) stopServingUnwanted(wanted map[resources.Scope]*resources.Resource) {
 	s.mu.Lock()
 	known := maps.Clone(s.known)
 	s.mu.Unlock()
 	for scope := range known {
-		if wanted[scope] == nil {
-			s.stopServing(scope)
+		if wanted[scope] != nil {
+			continue
 		}
-	}
-}
-
-// stopServing drops the memories of a scope's objects, and removes the objects from the indices.
-func (s *Streams) stopServing(scope resources.Scope) {
-	s.forgetObjects(scope, nil)
-	s.mu.Lock()
-	delete(s.known, scope)
-	indexer := s.indexers[scope]
-	delete(s.indexers, scope)
-	s.mu.Unlock()
-	if indexer != nil {
-		indexer.Clear(nil)
+		s.forgetObjects(scope, nil)
+		s.mu.Lock()
+		indexer := s.indexers[scope]
+		delete(s.known, scope)
+		delete(s.indexers, scope)
+		s.mu.Unlock()
+		if indexer != nil {
+			indexer.Clear(nil)
+		}
 	}
 }
 
