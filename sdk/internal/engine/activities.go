@@ -81,7 +81,6 @@ func loggerName(family handlers.Family) string {
 	return string(family)
 }
 
-// attempt attempts a handler once.
 func (a *activities) attempt(ctx context.Context, i *call.Invoker, one *activity, logger *slog.Logger) {
 	attempt := &call.Attempt{
 		Call: &handlers.Call{

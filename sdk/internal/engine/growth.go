@@ -89,7 +89,6 @@ func (g *growth) judge(kind inspect.AlarmKind, least int64, of func(usage) int64
 	})
 }
 
-// measureUsage returns the current usage of the process.
 func measureUsage(m *memory.Memories) usage {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/sched/goroutines:goroutines"}}
 	metrics.Read(samples)

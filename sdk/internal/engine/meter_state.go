@@ -7,7 +7,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// meterState returns the current state of the operator for metrics.
 func meterState(d *core.Deps, memories *memory.Memories, passes core.Passes, poster *observe.Poster) observe.MeterState {
 	queue := d.Queue.Stats()
 	s := observe.MeterState{

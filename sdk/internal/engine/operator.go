@@ -35,7 +35,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// operator is a running operator.
 type operator struct {
 	config   Config
 	settings atomic.Pointer[core.Settings] // replaced after the startup handlers, which may change them
@@ -379,7 +378,6 @@ func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
 	return source, session.Server(), nil
 }
 
-// disconnect closes the connections.
 func (o *operator) disconnect() {
 	if o.given != nil {
 		o.given.Close()

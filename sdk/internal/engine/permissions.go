@@ -27,7 +27,6 @@ type permissions struct {
 	assumed  []string
 }
 
-// ofHandledObjects adds the permissions for objects with handlers.
 func (p *permissions) ofHandledObjects() {
 	for _, h := range p.registry.All() {
 		group := h.Family.Group()
@@ -56,7 +55,6 @@ func (p *permissions) ofHandledObjects() {
 // children is the purpose of the permissions in [handlers.Handler].Owns.
 const children = "the children of the handled objects"
 
-// ofChildren adds the permissions for children of handled objects.
 func (p *permissions) ofChildren() {
 	for _, h := range p.registry.All() {
 		if len(h.Owns) == 0 {
@@ -82,7 +80,6 @@ func (p *permissions) ofChildren() {
 	}
 }
 
-// ofWatched adds the permissions for the watched objects that are no children.
 func (p *permissions) ofWatched() {
 	for _, h := range p.registry.All() {
 		if len(h.Watches) == 0 {
@@ -150,7 +147,6 @@ func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
 	}
 }
 
-// ofRequests adds the permissions for the handlers' own requests.
 func (p *permissions) ofRequests() {
 	for _, h := range p.registry.All() {
 		everywhere := false // children of cluster-scoped parents can be in any namespace

@@ -55,7 +55,6 @@ func (p *permissions) ofPeering() string {
 	return settings.Name
 }
 
-// ofPeeringObjects adds the permissions for peering objects of the resource.
 func (p *permissions) ofPeeringObjects(res *resources.Resource, scope inspect.PermissionScope) {
 	p.add(inspect.Permission{
 		Group: res.Group, Resource: res.Plural, Verbs: []string{"list", "watch"}, Scope: scope,

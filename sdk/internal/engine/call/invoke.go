@@ -198,7 +198,6 @@ func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.L
 	return invoke(ctx, call)
 }
 
-// errAbandoned is wrapped by the error of a handler that ignored the end of its context.
 var errAbandoned = errors.New("ignores that its context has ended; abandoning it")
 
 // invokeUntilAbandoned calls the handler, and stops waiting for it when the grace period after the end of its context is
@@ -259,7 +258,6 @@ func aborted(ctx context.Context, a *Attempt, h *handlers.Handler, err error) bo
 	}
 }
 
-// end decides the outcome and emits it.
 func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, result any, err error) handlers.Outcome {
 	a.Ended = i.now()
 	if a.Task != nil && a.Task.Reason() != 0 && isStop(err) {

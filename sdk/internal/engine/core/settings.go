@@ -117,7 +117,6 @@ type Admission struct {
 	Confined  bool // limit the webhooks to the namespaces that the operator serves
 }
 
-// checkScaling returns an error if the settings of replicas are invalid.
 func (s *Settings) checkScaling() error {
 	if _, err := labels.Parse(s.Selection.Labels); err != nil {
 		return fmt.Errorf("the label selector %q: %w", s.Selection.Labels, err)

@@ -57,13 +57,11 @@ type sent struct {
 	awaits   []string       // children that must be deleted before the finalizer is removed
 }
 
-// event returns the type of the newest event.
 func (c *cycle) event() string { return c.batch.Newest.Type }
 
 // deleted reports whether the object does not exist.
 func (c *cycle) deleted() bool { return c.event() == watch.Deleted }
 
-// look creates the view of the object.
 func (c *cycle) look(ctx context.Context) (err error) {
 	c.view, err = plan.NewView(ctx, c.deps, c.served.ExtraFields, c.object, &c.memory.Outbox, func(mark *state.BrokenMark) {
 		if c.memory.Flags.WarnOnce("broken " + mark.Error()) {
@@ -73,7 +71,6 @@ func (c *cycle) look(ctx context.Context) (err error) {
 	return err
 }
 
-// situation returns the input of the plan.
 func (c *cycle) situation() *plan.Situation {
 	return &plan.Situation{
 		Served: c.served, Object: c.object, Event: c.event(), Finalizer: c.deps.Settings.Finalizer, Memo: c.memory.Memo,
@@ -103,5 +100,4 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 	}
 }
 
-// key returns the key of the object in the queue.
 func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.Resource.Key(), c.object) }

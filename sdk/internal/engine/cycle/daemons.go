@@ -189,7 +189,6 @@ func (d *daemonHost) Deliver(ctx context.Context, task *daemons.Task, out handle
 	}
 }
 
-// errContended is the error of transformations that conflicted with other changes too often.
 var errContended = errors.New("transform the object: it changes too often")
 
 // send sends the patch of a task. It restores unsent changes to the patch, unless they are refused permanently.

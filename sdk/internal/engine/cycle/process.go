@@ -163,7 +163,6 @@ func (p *Processor) newCycle(served *core.ServedResource, m *memory.Memory, batc
 	}
 }
 
-// forget drops the memory of a deleted object.
 func (p *Processor) forget(key queue.Key, m *memory.Memory) {
 	p.memories.Forget(key)
 	p.deps.Forget(key)

@@ -84,7 +84,6 @@ func (c *cycle) sendCollected(ctx context.Context, guarded bool) error {
 	return err
 }
 
-// sendOutbox sends the held changes of the outbox.
 func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 	box := &c.memory.Outbox
 	sent := *box.Held

@@ -19,7 +19,6 @@ type indexedAnswer struct {
 // begin records that an object is being handled. [indexedAnswers.accept] requires it.
 func (a indexedAnswers) begin(id string) { a[id] = indexedAnswer{version: a[id].version, cycle: true} }
 
-// end records that the handling of an object has ended.
 func (a indexedAnswers) end(id string) {
 	if answer, ok := a[id]; ok && answer.version == "" {
 		delete(a, id)

@@ -331,7 +331,6 @@ func (x *Indexer) remove(id string) {
 	}
 }
 
-// removeEntries removes the entries of an object from some indices.
 func (x *Indexer) removeEntries(id string, indices ...string) {
 	for _, idx := range indices {
 		x.deps.Indices.Find(idx).Discard(index.Object{Scope: x.scope, ID: id})

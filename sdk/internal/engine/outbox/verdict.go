@@ -27,7 +27,6 @@ const (
 	answerFailed               // any other failure, for example of the network or the server
 )
 
-// classifyAnswer classifies the error of a PATCH request.
 func classifyAnswer(err error, contentType string) patchAnswer {
 	isJSONPatch := contentType == patch.JSONType
 	if err == nil {

@@ -166,7 +166,6 @@ func (p *Pauses) sorted() []inspect.Pause {
 	return all
 }
 
-// reasonOf joins the reasons.
 func reasonOf(all []inspect.Pause) string {
 	texts := make([]string, len(all))
 	for i, why := range all {

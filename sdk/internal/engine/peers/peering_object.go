@@ -63,7 +63,6 @@ func (o *peeringObject) String() string {
 	return (&inspect.Peering{Kind: peering.Kind(o.resource.Namespaced), Group: o.resource.Group, Namespace: o.namespace, Name: o.settings.Name}).String()
 }
 
-// record returns the operator's current record.
 func (o *peeringObject) record() *peering.Peer {
 	o.mu.Lock()
 	defer o.mu.Unlock()

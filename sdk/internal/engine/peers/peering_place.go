@@ -28,7 +28,6 @@ func (p *peeringPlace) join(o *peeringObject) {
 	p.objects[o] = presenceUnknown
 }
 
-// leave removes an object.
 func (p *peeringPlace) leave(o *peeringObject) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

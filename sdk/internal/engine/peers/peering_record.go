@@ -71,7 +71,6 @@ func (r *ownRecord) isShared(now time.Time) bool {
 	return len(r.others) > 0
 }
 
-// peer returns the current record.
 func (r *ownRecord) peer(priority int, pause *peering.Pause, now time.Time) *peering.Peer {
 	return &peering.Peer{Identity: r.identity, Priority: priority, Lifetime: r.lifetime, LastSeen: now, Since: r.joined, Pause: pause}
 }

@@ -203,7 +203,6 @@ func (p *Plan) isUnchanged(set *handlers.Set) bool {
 	}
 }
 
-// selectHandlers returns the handlers to call for the cause.
 func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
 	if p.Recall == nil {
 		return set.Selected(handlers.Changing, p.Cause)

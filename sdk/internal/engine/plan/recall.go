@@ -21,7 +21,6 @@ type recall struct {
 	called bool              // the handler of the mark has to be called
 }
 
-// has reports whether a handler is called again.
 func (r *recall) has(id string) bool {
 	return r.marked != nil && r.marked.ID == id || slices.ContainsFunc(r.failures, func(f state.Failure) bool { return f.Top() == id })
 }

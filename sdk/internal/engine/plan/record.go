@@ -42,7 +42,6 @@ func (r *Record) AwaitsRetry(requested *memory.RetryRequest) bool {
 	return slices.ContainsFunc(r.Failures, func(f state.Failure) bool { return f.Again || requested.Means(f.Handler) })
 }
 
-// recorder makes one record.
 type recorder struct {
 	plan      *Plan
 	situation *Situation

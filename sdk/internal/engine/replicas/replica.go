@@ -85,7 +85,6 @@ func (r *Replica) TakePart(ctx context.Context) (p part, err error) {
 	return p, nil
 }
 
-// newSharing returns the sharing of shards among the replicas.
 func (r *Replica) newSharing(lease core.Lease) *leases.Sharing {
 	d := r.Deps
 	return leases.NewSharing(leases.Options{

@@ -22,7 +22,6 @@ import (
 // ErrNoWayIn is wrapped by the error of an operator that has admission handlers but no server for their reviews.
 var ErrNoWayIn = errors.New("the cluster has no way to reach the admission handlers")
 
-// errServerEnded is the error of a webhook server that stops before the operator.
 var errServerEnded = errors.New("the webhook server has stopped by itself")
 
 // The reasons why an operator with admission handlers is not ready.

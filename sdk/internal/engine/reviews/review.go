@@ -58,7 +58,6 @@ func (w *warnings) take() []string {
 	return all
 }
 
-// errValidatorPatches is the error of a validating handler that changes the object.
 var errValidatorPatches = errors.New("it only validates, and cannot change the object; register it with OnMutate")
 
 // review calls the handlers of a review, and returns the response. An error means that the review cannot be answered.
@@ -152,7 +151,6 @@ func (r *Reviews) memo(res *core.ServedResource, request *admission.Request) any
 	return r.deps.NewMemo()
 }
 
-// call calls one handler.
 func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, cause *handlers.Cause) {
 	changes := patch.NewPatch()
 	if h.Family == handlers.Mutate {

@@ -38,7 +38,6 @@ func newReviewHistory(started time.Time, inspected bool) *reviewHistory {
 	return &reviewHistory{prefix: strconv.FormatInt(started.UnixMilli(), 36) + "-"}
 }
 
-// add keeps a review, and returns its id.
 func (h *reviewHistory) add(v keptReview) (id string) {
 	if h == nil {
 		return ""

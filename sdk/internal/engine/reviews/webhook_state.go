@@ -91,12 +91,10 @@ func (w *webhooks) options() (admission.Options, bool) {
 	return o, w.known
 }
 
-// of returns the handlers of a family.
 func (w *webhooks) of(family handlers.Family) []*handlers.Handler {
 	return slices.DeleteFunc(slices.Clone(w.all), func(h *handlers.Handler) bool { return h.Family != family })
 }
 
-// name returns the name of the configurations.
 func (w *webhooks) name() string {
 	return admission.ConfigurationName(w.deps.Settings.Admission.Managed, w.deps.Settings.Admission.Session)
 }

@@ -65,7 +65,6 @@ func (w *webhooks) run(ctx context.Context) {
 	}
 }
 
-// write writes the configurations.
 func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 	if o.Suffix == "" {
 		w.registered.Store(true)
@@ -105,7 +104,6 @@ func (w *webhooks) failed(family handlers.Family, title string, err error) {
 		observe.EventKey, observe.LogWebhookFailed, "error", err)
 }
 
-// emit emits the webhooks and the states of their configurations.
 func (w *webhooks) emit(o admission.Options) {
 	states := map[handlers.Family]observe.WebhookState{}
 	for _, f := range AdmissionFamilies {
