@@ -336,16 +336,11 @@ func (s *Streams) prepareIndexing(ctx context.Context, scope resources.Scope, st
 // the resource's definition, so that daemons must start and indices fill without a change of the objects; or because
 // shards were added. It then sets relisting. The lock must be held.
 func (s *Streams) mustRelist(scope resources.Scope, res *resources.Resource) bool {
-	before := s.resources[scope.Resource]
-	if st := s.running[scope]; st != nil && before != nil && before.Narrowed() && st.gains != s.deps.Shards.Gains() {
-		s.relisting = true
-		return true
-	}
-	if before == nil || reflect.DeepEqual(before.Resource, res) || s.newResource(res).Handlers.Same(before.Handlers) {
-		return false
-	}
-	s.relisting = true
-	return true
+	before, st := s.resources[scope.Resource], s.running[scope]
+	relists := before != nil && (st != nil && before.Narrowed() && st.gains != s.deps.Shards.Gains() ||
+		!reflect.DeepEqual(before.Resource, res) && !s.newResource(res).Handlers.Same(before.Handlers))
+	s.relisting = s.relisting || relists
+	return relists
 }
 
 // listed records that all objects of a stream are known.
