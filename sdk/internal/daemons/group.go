@@ -109,14 +109,9 @@ func (g *Group) Tasks() []*Task {
 // Start starts the tasks of the handlers, unless they are running or ended on their own.
 func (g *Group) Start(hs []*handlers.Handler) {
 	for _, h := range hs {
-		g.start(h)
-	}
-}
-
-// start starts the task of a handler, unless it is running or ended on its own.
-func (g *Group) start(h *handlers.Handler) {
-	if t, delay := g.add(h); t != nil {
-		t.begin(delay)
+		if t, delay := g.add(h); t != nil {
+			t.begin(delay)
+		}
 	}
 }
 
