@@ -7,7 +7,6 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -23,9 +22,7 @@ type PauseKey struct {
 // Pauses are the reasons why the operator handles no objects. The operator runs while there are none. A pause does not
 // interrupt running handlers; the discovery stops the streams, daemons and timers. It is safe for concurrent use.
 type Pauses struct {
-	state   *core.RunState
-	sink    *observe.Sink
-	now     func() time.Time
+	deps    *core.Deps
 	changed core.Wakeup // raised when the operator is paused or resumed
 
 	mu       sync.Mutex
@@ -37,7 +34,7 @@ type Pauses struct {
 
 // NewPauses returns an empty set of reasons to pause. The wakeup is raised when a pause begins or ends.
 func NewPauses(d *core.Deps, changed core.Wakeup) *Pauses {
-	return &Pauses{state: d.State, sink: d.Sink, now: d.Now, changed: changed, reasons: map[PauseKey]inspect.Pause{}, ending: map[PauseKey]bool{}}
+	return &Pauses{deps: d, changed: changed, reasons: map[PauseKey]inspect.Pause{}, ending: map[PauseKey]bool{}}
 }
 
 // Add adds a reason, or replaces the reason with the same key. It returns false if it replaced one.
@@ -47,7 +44,7 @@ func (p *Pauses) Add(key PauseKey, why inspect.Pause) (added bool) {
 	before, had := p.reasons[key]
 	why.Kind, why.Since = key.Kind, before.Since
 	if !had {
-		why.Since = p.now()
+		why.Since = p.deps.Now()
 	}
 	p.reasons[key] = why
 	delete(p.ending, key)
@@ -126,16 +123,14 @@ func (p *Pauses) Reason() string {
 
 // update pauses or resumes the operator, and emits its state. The lock must be held.
 func (p *Pauses) update() {
-	paused := len(p.reasons) > 0
+	paused, state := len(p.reasons) > 0, p.deps.State
 	if paused {
-		p.state.WasPaused.Store(true) // set first, so that the next adjustment relists events that are dropped from here on
-	}
-	if paused {
-		p.state.Pause.Drain()
+		state.WasPaused.Store(true) // set first, so that the next adjustment relists events that are dropped from here on
+		state.Pause.Drain()
 	} else {
-		p.state.Pause.Raise()
+		state.Pause.Raise()
 	}
-	if p.state.Paused.Swap(paused) != paused {
+	if state.Paused.Swap(paused) != paused {
 		p.changed.Raise()
 	}
 	p.emit()
@@ -153,7 +148,7 @@ func (p *Pauses) emit() {
 	case p.ready:
 		changed.State = inspect.OperatorRunning
 	}
-	observe.Emit(p.sink, changed)
+	observe.Emit(p.deps.Sink, changed)
 }
 
 // sorted returns the reasons, the oldest first. The lock must be held.
