@@ -32,6 +32,7 @@ type planFlags struct {
 	selector            string
 
 	as        string
+	rehandle  bool
 	manifests []string
 	against   string
 
@@ -82,6 +83,9 @@ Without --context and --kubeconfig, the cluster is the one of the current contex
   # The same for objects like yours, if they were new
   kopf plan ./handlers --context=prod --as=create
 
+  # The same after kopf rehandle --confirm
+  kopf plan ./handlers --context=prod --rehandle
+
   # With a new definition, and one that you changed
   kopf plan ./handlers --context=prod --apply crd.yaml
 
@@ -113,6 +117,7 @@ func (f *planFlags) add(cmd *cobra.Command) {
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "serve the whole cluster (the default)")
 	set.StringVarP(&f.selector, "selector", "l", "", "handle only objects with these labels, such as 'tier=gold'")
 	set.StringVar(&f.as, "as", "now", "the question: now (when the operator starts), create (if the objects were new), delete (if they were deleted)")
+	set.BoolVar(&f.rehandle, "rehandle", false, "also call the handlers whose kopf.Version has changed, as kopf rehandle would")
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply to the copy first (repeatable)")
 	set.StringVar(&f.against, "against", "", "show only differences from another build: a git ref such as v1.4, or a program that kopf build has made")
 	set.IntVar(&f.attempts, "attempts", 2, "the number of calls of a handler that asks for a retry")
@@ -156,6 +161,8 @@ func (f *planFlags) check() error {
 		return usagef("--all-namespaces excludes --namespace: use one or the other")
 	case f.from != "" && (f.context != "" || f.kubeconfig != ""):
 		return usagef("--from excludes --context and --kubeconfig: the copy is of a file")
+	case f.rehandle && f.as != "now":
+		return usagef("--rehandle excludes --as=%s: handlers are called again only for existing objects", f.as)
 	case f.attempts < 1 || f.maxWrites < 1 || f.limit < 1 || f.timeout <= 0:
 		return usagef("--attempts, --max-writes, --limit and --timeout must be positive")
 	case f.maxOutput < 2000:

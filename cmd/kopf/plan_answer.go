@@ -33,6 +33,12 @@ func (p *planner) answer(result *trial.Result) *shapes.Plan {
 		}
 		plan.NotTried = append(plan.NotTried, fmt.Sprintf("objects that were left out: %d (%s)", n, why))
 	}
+	if p.marks != nil {
+		var left []string
+		plan.Rehandle = true
+		plan.Rehandled, left = p.marks.answer(result)
+		plan.NotTried = append(plan.NotTried, left...)
+	}
 	if p.flags.box == boxNone {
 		plan.Box = boxNone
 	}

@@ -49,6 +49,7 @@ type planner struct {
 	copied  *copy.Copy
 
 	leftOut atomic.Int64 // number of objects that the question leaves out
+	marks   *planMarks   // nil without --rehandle
 }
 
 // plan makes the plan.
@@ -274,6 +275,12 @@ func (p *planner) options(ctx context.Context, folder string) (trial.Options, er
 		if o.Proxy.Change, err = p.changer(ctx, o); err != nil {
 			return o, err
 		}
+	}
+	if p.flags.rehandle {
+		if p.marks, err = newMarks(ctx, o); err != nil {
+			return o, err
+		}
+		o.Proxy.Change = p.marks.change
 	}
 	return o, nil
 }

@@ -25,6 +25,7 @@ func TestPlan_UnusableCommandLinesAreRefused(t *testing.T) {
 		{[]string{"plan", "./x", "-o", "yaml"}, "--output=yaml: want text, json or markdown"},
 		{[]string{"plan", "./x", "-A", "-n", "a"}, "--all-namespaces excludes --namespace"},
 		{[]string{"plan", "./x", "--from=a", "--context=b"}, "--from excludes --context"},
+		{[]string{"plan", "./x", "--rehandle", "--as=create"}, "--rehandle excludes --as=create"},
 		{[]string{"plan", "./x", "--attempts=0"}, "must be positive"},
 		{[]string{"plan", "./x", "--max-output=10"}, "must be at least 2000"},
 		{[]string{"plan", "./x", "--env=NOT_SET_ANYWHERE"}, "NOT_SET_ANYWHERE is not set"},

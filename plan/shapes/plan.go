@@ -14,6 +14,10 @@ type Plan struct {
 	Box      string   `json:"box"` // protection of the machine from the operator: "namespaces" or "none"
 	Copy     Copy     `json:"copy"`
 
+	// Rehandle means that the objects of the copy were marked as by kopf rehandle. Rehandled are the handlers with versions.
+	Rehandle  bool        `json:"rehandle,omitempty"`
+	Rehandled []Rehandled `json:"rehandled,omitempty"`
+
 	// Ended is the reason why the run ended early, so that the plan is incomplete; empty if the operator had finished all
 	// work.
 	Ended string `json:"ended,omitempty"`
@@ -23,6 +27,13 @@ type Plan struct {
 	Against    *Against  `json:"against,omitempty"` // comparison with another build; nil without one
 	NotTried   []string  `json:"notTried"`
 	CannotTell []string  `json:"cannotTell"`
+}
+
+// Rehandled is a handler that is called again for the objects that another version of it has handled.
+type Rehandled struct {
+	Handler string `json:"handler"` // id
+	Version string `json:"version"`
+	Objects int    `json:"objects"` // number of marked objects
 }
 
 // Copy describes the objects that the operator has worked with.

@@ -143,6 +143,9 @@ func (p *Plan) header(max int) string {
 	if p.As != "now" {
 		text += " · as if they were " + map[string]string{"create": "new", "delete": "deleted"}[p.As]
 	}
+	if p.Rehandle {
+		text += " · changed handlers are called again"
+	}
 	text += " · box: " + p.Box
 	if p.Box == "none" {
 		text += " (the operator could reach everything that you can reach)"
@@ -290,6 +293,9 @@ func (p *Plan) footer(max int) string {
 		line("incomplete", p.Against.name()+": "+p.Against.Ended)
 	}
 	line("in short", p.sentence())
+	if p.Rehandle {
+		line("called again", cmp.Or(p.rehandled(), "nothing, because no handler has a version"))
+	}
 	line("requests", counted(p.Requests))
 	if p.Against != nil {
 		line("requests of "+p.Against.name(), counted(p.Against.Requests))
@@ -298,6 +304,15 @@ func (p *Plan) footer(max int) string {
 	line("not tried", cmp.Or(strings.Join(p.NotTried, ", "), "nothing"))
 	line("not known", cmp.Or(strings.Join(p.CannotTell, ", "), "nothing"))
 	return b.String()
+}
+
+// rehandled describes the handlers with versions.
+func (p *Plan) rehandled() string {
+	var all []string
+	for _, r := range p.Rehandled {
+		all = append(all, fmt.Sprintf("%s (version %s) on %s", r.Handler, r.Version, plural(r.Objects, "object")))
+	}
+	return strings.Join(all, ", ")
 }
 
 // counted formats the numbers of requests.

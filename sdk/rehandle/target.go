@@ -43,7 +43,7 @@ func NewTarget(operators []inspect.Description, cluster []inspect.APIResource, i
 			if version != "" && version != h.Version {
 				return Target{}, fmt.Errorf("the handler %q has the versions %s and %s for different resources; give it one version, or two ids", id, version, h.Version)
 			}
-			version, names = h.Version, append(names, h.ID+" ("+h.Source+")")
+			version, names = h.Version, append(names, registration(h))
 		}
 		if version != "" {
 			found = append(found, Target{Handler: id, Version: version, Prefix: d.Prefix, Resources: handled(d, cluster, names)})
@@ -93,6 +93,9 @@ func listVersioned(ids []string) string {
 	}
 	return "the handlers with a version are " + strings.Join(ids, ", ")
 }
+
+// registration returns the name of a registration in permissions.
+func registration(h inspect.Registration) string { return h.ID + " (" + h.Source + ")" }
 
 // handled returns the listable resources of the cluster that the given registrations handle. The names of the registrations are as in
 // [inspect.Permission].
