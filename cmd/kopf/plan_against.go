@@ -49,7 +49,7 @@ func (p *planner) compare(ctx context.Context, o trial.Options, now *trial.Resul
 
 // recordOf returns the part of a result that shapes are made of.
 func recordOf(r *trial.Result) shapes.Trial {
-	return shapes.Trial{Requests: r.Requests, Objects: r.Objects, Operator: r.Snapshot.Operator}
+	return shapes.Trial{Requests: r.Requests, Objects: r.Objects, Operator: r.Snapshot.Operator, Handlers: r.Snapshot.Handlers}
 }
 
 // in returns the options of a trial for the build.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -222,6 +223,9 @@ func TestE2E_PlanAgainstAnotherBuild(t *testing.T) {
 	noise := []string{"kopfexamples.v1.kopf.dev {namespace}/{name} spec.token"}
 	if plan.Against.AsBefore != 1 || !slices.Equal(plan.Against.Noise, noise) || plan.Against.Ended != "" {
 		t.Errorf("%+v", plan.Against)
+	}
+	if want := []shapes.HandlerDifference{{IDs: []string{"extend"}, Old: "1", New: "1", Differs: true}}; !reflect.DeepEqual(plan.Against.Handlers, want) {
+		t.Errorf("the versions are %+v", plan.Against.Handlers)
 	}
 	if all := leftovers(); len(all) > 0 {
 		t.Errorf("the command has left %q", all)

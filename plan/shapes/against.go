@@ -21,6 +21,9 @@ type Against struct {
 	Differences []Difference `json:"differences"` // groups of objects, new failures first
 	Noise       []string     `json:"noise"`       // fields that differ between two runs of the other build, and are not compared
 	Requests    []Request    `json:"requests"`    // requests of the other build
+
+	// Handlers are the handlers of both builds whose behaviour or version differs.
+	Handlers []HandlerDifference `json:"handlers,omitempty"`
 }
 
 // Difference is a kind of difference between two builds.

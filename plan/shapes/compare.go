@@ -24,7 +24,7 @@ func Compare(now, first, second Trial) *Against {
 			}
 		}
 	}
-	c := comparer{noise: make(map[string]bool), noisy: make(map[string]bool), found: make(map[string]*Difference)}
+	c := comparer{versions: newVersions(first, now), noise: make(map[string]bool), noisy: make(map[string]bool), found: make(map[string]*Difference)}
 	all := [3]map[subject]Shape{subjects(first, trees), subjects(second, trees), subjects(now, trees)}
 	keys := maps.Clone(all[0])
 	for _, m := range all[1:] {
@@ -57,6 +57,7 @@ func Compare(now, first, second Trial) *Against {
 		return cmp.Or(cmp.Compare(slices.Index(comparisons, x.Verdict), slices.Index(comparisons, y.Verdict)), -cmp.Compare(x.Count, y.Count), cmp.Compare(x.ID, y.ID))
 	})
 	a.Requests = countRequests(first.Requests)
+	a.Handlers = c.versions.differences()
 	return a
 }
 
@@ -97,6 +98,8 @@ type comparer struct {
 	noisy map[string]bool // resources whose unattributed objects seem to have random names
 	found map[string]*Difference
 	same  int
+
+	versions *versions
 }
 
 // compare compares the shapes of an object in the trial of this build and in the two trials of the other build. The argument known is
@@ -145,6 +148,7 @@ func (c *comparer) compare(s subject, known, now, first, second Shape) {
 	}
 	for i := range changes {
 		d := &changes[i]
+		c.versions.blame(a.values[d.Path], n.values[d.Path])
 		d.Path, d.Old, d.New = hideSecrets(d.Path), hideSecrets(d.Old), hideSecrets(d.New)
 	}
 	c.add(Difference{Verdict: verdict, Resource: known.Resource, Short: known.Short, Changes: changes}, joinName(s.namespace, s.name))
@@ -174,8 +178,12 @@ type facts struct {
 }
 
 // fact is a compared value of an object. An object without the fact is compared as if the value were otherwise. For the field of an object,
-// parent is the path of the map or list that contains the field.
-type fact struct{ value, otherwise, parent string }
+// parent is the path of the map or list that contains the field. The handlers in by are the cause of the fact.
+type fact struct {
+	value, otherwise, parent string
+
+	by []string
+}
 
 // differences returns the facts that differ, with the values of f as old values.
 func (f facts) differences(now facts) []Change {
@@ -207,10 +215,10 @@ func factsOf(s Shape, reference []Write) facts {
 	names := make(counter)
 	for _, h := range s.Handlers {
 		path := names.next(strings.TrimSpace("handler " + h.ID + " " + h.Reason))
-		f.set(path, string(h.Outcome))
-		f.set(path+" error", h.Error)
-		f.set(path+" delay", h.Delay)
-		f.set(path+" step", h.Step)
+		f.set(path, string(h.Outcome), h.ID)
+		f.set(path+" error", h.Error, h.ID)
+		f.set(path+" delay", h.Delay, h.ID)
+		f.set(path+" step", h.Step, h.ID)
 		f.failures[path] = h.Outcome == OutcomeFails
 	}
 	if p := s.Pass; p != nil {
@@ -223,14 +231,14 @@ func factsOf(s Shape, reference []Write) facts {
 	for i, path := range paths {
 		w := s.Writes[i]
 		if old, ok := renamed[i]; ok {
-			f.values[path+" name"] = &fact{value: w.Name, otherwise: old}
+			f.values[path+" name"] = &fact{value: w.Name, otherwise: old, by: w.By}
 		}
-		f.set(path, strings.Join(slices.Sorted(slices.Values(w.Verbs)), ", ")+" by "+cmp.Or(strings.Join(w.By, ", "), "an unknown client"))
+		f.set(path, strings.Join(slices.Sorted(slices.Values(w.Verbs)), ", ")+" by "+cmp.Or(strings.Join(w.By, ", "), "an unknown client"), w.By...)
 		for _, c := range w.Changes {
 			parent := path + " " + c.Path[:max(0, strings.LastIndexAny(c.Path, ".["))]
-			f.values[path+" "+c.Path] = &fact{c.New, c.Old, parent}
+			f.values[path+" "+c.Path] = &fact{c.New, c.Old, parent, w.By}
 		}
-		f.set(path+" refused", strings.Join(w.Refused, "; "))
+		f.set(path+" refused", strings.Join(w.Refused, "; "), w.By...)
 		f.failures[path] = len(w.Refused) > 0
 	}
 	maps.DeleteFunc(f.failures, func(_ string, failed bool) bool { return !failed })
@@ -240,9 +248,9 @@ func factsOf(s Shape, reference []Write) facts {
 	return f
 }
 
-func (f facts) set(path, value string) {
+func (f facts) set(path, value string, by ...string) {
 	if value != "" {
-		f.values[path] = &fact{value: value}
+		f.values[path] = &fact{value: value, by: by}
 	}
 }
 

@@ -21,6 +21,7 @@ type Trial struct {
 	Requests []proxy.Request
 	Objects  []*inspect.Object
 	Operator inspect.Operator
+	Handlers []inspect.Handler
 }
 
 // Group returns the shapes of a trial, with failures first, and the numbers of requests.

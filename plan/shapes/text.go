@@ -300,6 +300,7 @@ func (p *Plan) footer(max int) string {
 	if p.Against != nil {
 		line("requests of "+p.Against.name(), counted(p.Against.Requests))
 		line("noise", p.Against.noise())
+		p.Against.versions(line)
 	}
 	line("not tried", cmp.Or(strings.Join(p.NotTried, ", "), "nothing"))
 	line("not known", cmp.Or(strings.Join(p.CannotTell, ", "), "nothing"))

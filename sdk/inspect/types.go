@@ -135,6 +135,7 @@ type Handler struct {
 	Reasons  []Reason    `json:"reasons,omitempty"` // reasons for which the handler is called; empty means all reasons of its kind
 	Filters  []string    `json:"filters,omitempty"`
 	Retries  int         `json:"retries,omitempty"` // maximum number of attempts; 0 means no limit
+	Version  string      `json:"version,omitempty"` // version of the handler's code; empty if it has none
 	Slots    *Slots      `json:"slots,omitempty"`   // limit of the calls for different objects; nil if there is none
 	Stats    Stats       `json:"stats"`
 	Recent   *Recent     `json:"recent,omitempty"` // nil until the first attempt has ended

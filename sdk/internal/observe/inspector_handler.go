@@ -25,7 +25,7 @@ func describeHandler(h *handlers.Handler, policy *redact.Policy) inspect.Handler
 		return secrets.Mismatch(handlers.Mismatch{Kind: kind, Path: path, Wants: c.Wants()}).Wants
 	}
 	d := inspect.Handler{
-		ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Field: h.Field.String(), Source: h.ShortSource(),
+		ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Field: h.Field.String(), Source: h.ShortSource(), Version: h.Version,
 	}
 	if h.Retries != nil {
 		d.Retries = *h.Retries
