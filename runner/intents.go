@@ -15,15 +15,16 @@ type Intent struct {
 	Kind    IntentKind
 	Object  *inspect.Ref // object of [IntentRetry], [IntentPauseObject], [IntentStartOver] and [IntentLook]
 	Handler string       // id of the only handler for [IntentRetry] and [IntentRetryFailed]; empty for all handlers
-	Value   string       // the level for [IntentLogLevel]; the review for [IntentReplay]; an optional path for [IntentApply]; the facet for [IntentLook]; see the kinds of peering
+	Value   string       // the level for [IntentLogLevel]; the review for [IntentReplay]; the executable for [IntentRun]; an optional path for [IntentApply]; the facet for [IntentLook]; see the kinds of peering
 }
 
 // IntentKind is the kind of an [Intent].
 type IntentKind string
 
-// The kinds of intents. The session handles the first four kinds, and the operator the other kinds.
+// The kinds of intents. The session handles the first five kinds, and the operator the other kinds.
 const (
 	IntentRebuild IntentKind = "rebuild" // build and, if that succeeds, restart
+	IntentRun     IntentKind = "run"     // run the build in the Value, [Build].Held; rejected if another one has replaced it
 	IntentRestart IntentKind = "restart" // restart the operator without a build; reopen the cluster if it has failed
 	IntentApply   IntentKind = "apply"   // apply the manifests
 	IntentLook    IntentKind = "look"    // publish the [Facet] in the Value as [State].Looked, and keep it up to date; nothing if the object is nil
@@ -51,7 +52,7 @@ type request struct {
 // Do carries out an intent. The error says why it was rejected, for people to read.
 func (s *Session) Do(ctx context.Context, intent Intent) error {
 	switch intent.Kind {
-	case IntentRebuild, IntentRestart, IntentApply, IntentLook:
+	case IntentRebuild, IntentRun, IntentRestart, IntentApply, IntentLook:
 		return s.request(ctx, intent)
 	case IntentLogLevel:
 		s.mu.Lock()
@@ -127,6 +128,8 @@ func (l *loop) handleIntent(r request) {
 	case IntentRebuild:
 		l.triggerBuild(trigger{at: time.Now(), forced: true})
 		r.reply <- nil
+	case IntentRun:
+		r.reply <- l.runHeld(r.intent.Value)
 	case IntentRestart:
 		if l.cluster == nil && !l.opening {
 			l.openCluster() // the user may have fixed the reason of the failure

@@ -66,6 +66,10 @@ type Options struct {
 	// NoReload makes changes of source files and manifests have no effect until [IntentRebuild] and [IntentApply].
 	NoReload bool
 
+	// Hold makes a build of saved files wait for [IntentRun] while the operator continues with the code before; see [Build].Held.
+	// Builds until the first start of the operator, and builds by [IntentRebuild] without saved files, do not wait.
+	Hold bool
+
 	// LogLevel is the lowest level of the operator's log lines that are published.
 	// Defaults to "info". [IntentLogLevel] changes it.
 	LogLevel string

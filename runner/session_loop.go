@@ -26,11 +26,12 @@ type loop struct {
 	program *Program
 	builder *Builder
 	built   chan buildResult
-	build   *buildTask // build in progress; nil if there is none
-	binary  string     // path of the newest binary
-	digest  string     // digest of the binary
-	ran     string     // digest of the binary that was started last
-	reload  time.Time  // [Reload].At of the reload to which the next operator belongs
+	build   *buildTask   // build in progress; nil if there is none
+	binary  string       // path of the newest binary
+	digest  string       // digest of the binary
+	ran     string       // digest of the binary that was started last
+	held    *buildResult // build that waits for [IntentRun]; nil if none waits
+	reload  time.Time    // [Reload].At of the reload to which the next operator belongs
 
 	// The cluster.
 	opening   bool

@@ -48,7 +48,7 @@ func (l *loop) handleSavedSources(c change) {
 	files := l.relative(c.files)
 	l.store.update(func(s *State) {
 		s.Build.SavedAt = c.last
-		if l.opts.NoReload {
+		if l.opts.NoReload || l.opts.Hold {
 			s.Build.Saved = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Build.Saved, files))))
 		}
 	})
@@ -57,7 +57,7 @@ func (l *loop) handleSavedSources(c change) {
 	}
 }
 
-// triggerBuild cancels the build in progress, if any, and starts a new one.
+// triggerBuild cancels the build in progress, drops the build that waits, and starts a new one.
 func (l *loop) triggerBuild(why trigger) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	task := &buildTask{trigger: why, started: time.Now(), cancel: cancel, done: make(chan struct{})}
@@ -67,6 +67,9 @@ func (l *loop) triggerBuild(why trigger) {
 		task.first = former.first
 		task.forced = task.forced || former.forced
 		task.files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(former.files, task.files))))
+	}
+	if held := l.dropHeld(); held != nil {
+		task.files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(held.task.files, task.files))))
 	}
 	l.build = task
 	program := l.program
@@ -142,8 +145,8 @@ func (l *loop) watchProgramSources(ctx context.Context, p *Program, since time.T
 	l.watcher.set(ctx, set)
 }
 
-// handleBuildResult publishes the result of a build and requests a new process if the
-// binary has changed. It ignores the result if a newer build is in progress.
+// handleBuildResult publishes the result of a build, and uses or holds the build. It ignores the result if a newer build is in
+// progress.
 func (l *loop) handleBuildResult(r buildResult) {
 	if r.task != l.build {
 		return
@@ -152,14 +155,27 @@ func (l *loop) handleBuildResult(r buildResult) {
 	if r.program != nil {
 		l.program = r.program
 	}
-	reload := Reload{At: r.task.at, Files: r.task.files, Built: r.err == nil, Build: r.took}
-	if r.err != nil {
+	switch {
+	case r.err != nil:
 		l.publishBuildFailure(r)
 		if !r.task.first {
-			l.recordReload(reload)
+			l.recordReload(reloadOf(r))
 		}
-		return
+	case l.mustHold(r):
+		l.hold(r)
+	default:
+		l.use(r)
 	}
+}
+
+// reloadOf returns the reload of a build.
+func reloadOf(r buildResult) Reload {
+	return Reload{At: r.task.at, Files: r.task.files, Built: r.err == nil, Build: r.took}
+}
+
+// use publishes a successful build, and requests a new process if the binary has changed.
+func (l *loop) use(r buildResult) {
+	reload := reloadOf(r)
 	same := r.digest == l.digest && !r.task.forced && l.operator != nil && !l.operator.stopping
 	if l.binary != "" {
 		// The running process does not need its file. An error means that the file was deleted.

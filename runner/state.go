@@ -71,10 +71,14 @@ type Build struct {
 	Files   []string      // changed files that triggered the build; empty for the first build
 	Errors  []BuildError  // errors of the last build, if it failed
 
-	// SavedAt is the time of the last change of a source file; zero before the first change. With [Options].NoReload, Saved are the
-	// files that were changed after the start of the last successful build.
+	// SavedAt is the time of the last change of a source file; zero before the first change. With [Options].NoReload or Hold, Saved
+	// are the files that were changed after the start of the last successful build that does not wait.
 	SavedAt time.Time
 	Saved   []string
+
+	// Held is the path of the executable that waits for [IntentRun], with [Options].Hold; empty if none waits. Each build has
+	// another path. The file is removed when the next build begins.
+	Held string
 
 	// Warnings are warnings about the sources of the last build: see [Session.WarnAboutBuild].
 	Warnings []string
@@ -96,11 +100,11 @@ const (
 
 // Reload is a rebuild after a change of files, or a rebuild or restart on demand.
 type Reload struct {
-	At    time.Time
+	At    time.Time     // time of the change or, for a build that has waited, of [IntentRun]
 	Files []string      // changed files; empty for a rebuild or restart on demand
 	Built bool          // false if the build failed
 	Build time.Duration // duration of the build
-	Ready time.Duration // time from the change until the new code handles objects; 0 until then
+	Ready time.Duration // time from At until the new code handles objects; 0 until then
 }
 
 // Process is the state of the operator's process.
