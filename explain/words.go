@@ -81,6 +81,9 @@ var buildWords = map[runner.BuildPhase]Word{
 // BuildWord returns the word for the state of the build.
 func BuildWord(p runner.BuildPhase) Word { return lookup(buildWords, p) }
 
+// HeldWord returns the word for a build that waits: see [runner.Build].Held.
+func HeldWord() Word { return Word{"◌", "waits", Warn} }
+
 var clusterWords = map[runner.ClusterPhase]Word{
 	runner.ClusterNone:     {"·", "no cluster", Dim},
 	runner.ClusterBuilding: {"▸", "compiling", Busy},

@@ -37,7 +37,7 @@ func (a *app) actions() []parts.Action {
 	return append(actions,
 		parts.Action{Binding: keys.apply, Name: "apply the manifests", Column: parts.Act, Unavailable: a.noManifests(), Do: a.apply},
 		parts.ApplyFile(a.screen, a.noApply()),
-		parts.Action{Binding: keys.rebuild, Name: "rebuild now", Column: parts.Act, Unavailable: a.alreadyBuilding(), Do: rebuild},
+		a.rebuild(),
 		parts.Action{Binding: keys.pause, Name: "pause or resume the operator", Column: parts.Act, Unavailable: a.screen.State.NotOperating(), Do: a.pause},
 		parts.Action{Binding: keys.restart, Name: "restart the operator", Column: parts.Act, Unavailable: a.noRestart(), Do: a.restart},
 		parts.RetryFailed(a.screen, ""),
@@ -174,8 +174,17 @@ func (a *app) noApply() string {
 	return ""
 }
 
-func rebuild() tea.Msg {
-	return parts.Request{What: "rebuilding", Intent: runner.Intent{Kind: runner.IntentRebuild}}
+// rebuild returns the action that runs the build that waits or, if none waits, builds and runs the saved code.
+func (a *app) rebuild() parts.Action {
+	action := parts.Action{Binding: keys.rebuild, Name: "rebuild now", Column: parts.Act, Unavailable: a.alreadyBuilding()}
+	request := parts.Request{What: "rebuilding", Intent: runner.Intent{Kind: runner.IntentRebuild}}
+	if held := a.screen.State.Build.Held; held != "" {
+		action.Name = "run the saved build"
+		action.Binding = parts.Key("b", "run the build")
+		request = parts.Request{What: "the saved build starts", Intent: runner.Intent{Kind: runner.IntentRun, Value: held}}
+	}
+	action.Do = func() tea.Msg { return request }
+	return action
 }
 
 func (a *app) alreadyBuilding() string {

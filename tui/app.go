@@ -174,6 +174,7 @@ func (a *app) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return a, tick()
 	case stateMsg:
 		a.show(msg.state)
+		return a, a.planHeld()
 	case resultMsg:
 		a.showResult(msg)
 	case ownedMsg:
@@ -185,7 +186,7 @@ func (a *app) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case draftMsg, editedMsg, savedMsg:
 		return a, a.continueEdit(msg)
 	case plannedMsg:
-		a.showPlan(msg)
+		return a, tea.Batch(a.showPlan(msg), a.planHeld())
 	case answerMsg:
 		a.inquiring = false
 		msg.take()

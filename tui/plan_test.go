@@ -18,7 +18,7 @@ import (
 )
 
 // demoPlan returns a plan for the objects of the demo.
-func demoPlan(context.Context, func(string)) (*parts.Plan, error) {
+func demoPlan(context.Context, string, func(string)) (*parts.Plan, error) {
 	change := parts.PlanShape{Title: "2  change       evc  reconcile  default/web-cache, default/web-data", Tone: explain.Busy,
 		Objects: []string{"default/web-cache", "default/web-data"}, Lines: []string{
 			"patch persistentvolumeclaims {namespace}/{name}-data by reconcile", "    ~ spec.resources.requests.storage: \"1Gi\" → \"1Ti\"", "    + metadata.labels.tier: \"gold\"",
@@ -26,6 +26,7 @@ func demoPlan(context.Context, func(string)) (*parts.Plan, error) {
 	fail := parts.PlanShape{Title: "1  fail         evc  create  default/ml-train", Tone: explain.Err, Objects: []string{"default/ml-train"},
 		Lines: []string{"create: would fail: spec.size must be set"}}
 	return &parts.Plan{
+		Effect:   "delete 1 object, change 2",
 		Header:   "plan of ./handlers · copy of dev, 14:02:21 to 14:02:22, 11 objects · box: namespaces",
 		Sentence: "1 fail, 2 change, 8 unchanged",
 		Shapes:   []parts.PlanShape{fail, change, {Title: "8  unchanged    evc  no handler is called  default/old-logs, …", Tone: explain.Dim, Objects: []string{"default/old-logs"}}},
@@ -46,7 +47,7 @@ func savedCode(now time.Time) *runner.State {
 	return s
 }
 
-func startPlanning(t *testing.T, w, h int, plan func(context.Context, func(string)) (*parts.Plan, error)) *user {
+func startPlanning(t *testing.T, w, h int, plan func(context.Context, string, func(string)) (*parts.Plan, error)) *user {
 	t.Helper()
 	return startWith(t, scenarios["saved"](noon), w, h, Options{Title: "./handlers", Plan: plan})
 }
@@ -83,11 +84,11 @@ func TestPlan_IsStaleAfterASave(t *testing.T) {
 
 func TestPlan_ShowsErrorsInTwoLinesAndKeepsTheLastPlan(t *testing.T) {
 	err := error(nil)
-	u := startPlanning(t, 80, 24, func(ctx context.Context, report func(string)) (*parts.Plan, error) {
+	u := startPlanning(t, 80, 24, func(ctx context.Context, executable string, report func(string)) (*parts.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		return demoPlan(ctx, report)
+		return demoPlan(ctx, executable, report)
 	}).press("i", "n").sees("1 fail")
 	err = errors.New("the saved code cannot be built: claims.go:49: undefined: newSiez")
 	u.press("n").sees("✗ no plan").sees("✗ the saved code cannot be built").sees("1  fail")
@@ -97,7 +98,7 @@ func TestPlan_ShowsErrorsInTwoLinesAndKeepsTheLastPlan(t *testing.T) {
 
 func TestPlan_RunsInTheBackgroundAndIsCancelled(t *testing.T) {
 	started := make(chan struct{})
-	u := startPlanning(t, 80, 24, func(ctx context.Context, report func(string)) (*parts.Plan, error) {
+	u := startPlanning(t, 80, 24, func(ctx context.Context, executable string, report func(string)) (*parts.Plan, error) {
 		report("running the operator on the copy")
 		close(started)
 		<-ctx.Done()
@@ -115,8 +116,8 @@ func TestPlan_RunsInTheBackgroundAndIsCancelled(t *testing.T) {
 }
 
 func TestPlan_IncompletePlansAreWarnings(t *testing.T) {
-	u := startPlanning(t, 80, 24, func(ctx context.Context, report func(string)) (*parts.Plan, error) {
-		plan, err := demoPlan(ctx, report)
+	u := startPlanning(t, 80, 24, func(ctx context.Context, executable string, report func(string)) (*parts.Plan, error) {
+		plan, err := demoPlan(ctx, executable, report)
 		plan.Incomplete, plan.Sentence = true, "incomplete: "+plan.Sentence
 		return plan, err
 	})
@@ -139,7 +140,7 @@ func TestPlan_EndsWithTheWorkbench(t *testing.T) {
 	started, ended, done := make(chan struct{}), false, make(chan error, 1)
 	go func() {
 		done <- Run(ctx, newFakeSource(demo(noon)), Options{Input: in, Output: &out, Environ: []string{"TERM=xterm-256color"},
-			Plan: func(ctx context.Context, _ func(string)) (*parts.Plan, error) {
+			Plan: func(ctx context.Context, _ string, _ func(string)) (*parts.Plan, error) {
 				close(started)
 				<-ctx.Done()
 				ended = true

@@ -6,47 +6,69 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
 // plannedMsg delivers a plan.
 type plannedMsg struct {
 	began time.Time
+	held  string // planned executable; empty for the saved code
 	plan  *parts.Plan
 	err   error
 }
 
-// startPlan begins a plan in the background. The command only waits for it, so that the end of the workbench can wait for the plan also
+// planHeld begins the plan of a build that waits, unless the build has had one. It first cancels a plan that is outdated because
+// another build waits, or none.
+func (a *app) planHeld() tea.Cmd {
+	g, s := a.screen.Planning, a.screen.State
+	switch {
+	case g == nil || g.Held == s.Build.Held:
+	case !g.Running.IsZero():
+		a.endPlan() // its message calls planHeld again
+	case s.Build.Held != "" && s.Cluster.Phase == runner.ClusterReady:
+		return a.startPlan()
+	}
+	return nil
+}
+
+// startPlan begins a plan in the background: of the build that waits or, if none waits, of the saved code. The command only waits for it, so that the end of the workbench can wait for the plan also
 // when the command never runs.
 func (a *app) startPlan() tea.Cmd {
 	g := a.screen.Planning
 	if !g.Running.IsZero() {
 		return nil
 	}
-	began := a.clock()
+	began, held := a.clock(), a.screen.State.Build.Held
 	ctx, cancel := context.WithCancel(a.ctx)
-	g.Running, a.cancelPlan = began, cancel
+	g.Running, g.Held, a.cancelPlan = began, held, cancel
 	g.Step.Store(nil)
 	done := make(chan tea.Msg, 1)
 	a.plans.Go(func() {
-		plan, err := a.opts.Plan(ctx, func(step string) { g.Step.Store(&step) })
+		plan, err := a.opts.Plan(ctx, held, func(step string) { g.Step.Store(&step) })
 		if ctx.Err() != nil {
 			plan, err = nil, nil
 		}
 		cancel()
-		done <- plannedMsg{began, plan, err}
+		done <- plannedMsg{began, held, plan, err}
 	})
 	return func() tea.Msg { return <-done }
 }
 
-// showPlan takes over a plan. A cancelled one keeps the plan before it.
-func (a *app) showPlan(msg plannedMsg) {
+// showPlan takes over a plan. A cancelled one keeps the plan before it. The build that waits runs if its plan has no effect.
+func (a *app) showPlan(msg plannedMsg) tea.Cmd {
 	g := a.screen.Planning
 	g.Running, g.Err, a.cancelPlan = time.Time{}, msg.err, nil
+	defer a.pages[parts.PlanPage].Refresh()
 	switch {
+	case msg.held != a.screen.State.Build.Held: // the plan is of a build that was replaced or runs
+		g.Err = nil
 	case msg.plan != nil && msg.plan.Incomplete:
 		g.Plan, g.Began = msg.plan, msg.began
 		a.toast.Refusal(a.screen.Now, "plan: "+msg.plan.Sentence)
+	case msg.plan != nil && msg.held != "" && msg.plan.Effect == "":
+		g.Plan, g.Began = msg.plan, msg.began
+		return a.send("plan: "+msg.plan.Sentence+"; the saved build starts", runner.Intent{Kind: runner.IntentRun, Value: msg.held})
 	case msg.plan != nil:
 		g.Plan, g.Began = msg.plan, msg.began
 		a.toast.Success(a.screen.Now, "plan: "+msg.plan.Sentence)
@@ -55,7 +77,7 @@ func (a *app) showPlan(msg plannedMsg) {
 	default:
 		a.toast.Note(a.screen.Now, "the plan was cancelled")
 	}
-	a.pages[parts.PlanPage].Refresh()
+	return nil
 }
 
 // endPlan cancels the plan that is being made.

@@ -48,9 +48,10 @@ type Options struct {
 	// run it again. They follow the list of objects. May be nil.
 	Uninstall func() []string
 
-	// Plan makes a plan of the saved code for a copy of the cluster, and reports its steps. It returns soon after the context has ended.
-	// The error is of one or two lines. Without it, there is no page for plans. May be nil.
-	Plan func(ctx context.Context, report func(step string)) (*parts.Plan, error)
+	// Plan makes a plan for a copy of the cluster, and reports its steps: of an executable or, if its path is empty, of the saved code.
+	// It returns soon after the context has ended. The error is of one or two lines. Without it, there is no page for plans, and builds
+	// that wait have no plan. May be nil.
+	Plan func(ctx context.Context, executable string, report func(step string)) (*parts.Plan, error)
 
 	// Ended is called when the screen has ended, before Run waits for the end of a plan. May be nil.
 	Ended func()

@@ -105,7 +105,7 @@ func attach(cmd *cobra.Command, f *attachFlags, args []string) error {
 		cancel()
 	}()
 	out := cmd.OutOrStdout()
-	if showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(out) && os.Getenv("TERM") != "dumb") {
+	if showsWorkbench(cmd, hasTerminal(cmd)) {
 		err = libraries.hideWhile(func() error {
 			return tui.Run(ctx, attachment, tui.Options{Title: printable.Line(options.Address), Layout: layoutFile()})
 		})

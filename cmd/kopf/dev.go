@@ -63,11 +63,15 @@ started, with its former data, and stops with the operator.
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			if err := checkPlanReloads(&f, showsWorkbench(cmd, hasTerminal(cmd))); err != nil {
+				return err
+			}
 			return develop(cmd, &f, args, nil)
 		},
 	}
 	f.add(cmd, "plain", "json")
 	f.addReload(cmd)
+	cmd.Flags().BoolVar(&f.planReloads, "plan-reloads", false, "plan each saved build before it runs; if objects would change, show which ones, and wait for a key")
 	cmd.Flags().Lookup("log-format").Usage = "print lines instead of the workbench: " + anyOf(f.logFormats)
 	for _, name := range logLineFlags {
 		cmd.Flags().Lookup(name).Hidden = true
@@ -97,6 +101,11 @@ func showsWorkbench(cmd *cobra.Command, terminal bool) bool {
 	return terminal && !cmd.Flags().Changed("log-format")
 }
 
+// hasTerminal reports whether a command has a terminal that can show the workbench.
+func hasTerminal(cmd *cobra.Command) bool {
+	return isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb"
+}
+
 // develop runs a development session until it is over. The function serve shows it to its user, who may act on errors,
 // until the function returns; nil is for the workbench, or for lines without a terminal.
 func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func(context.Context, *runner.Session) error) (err error) {
@@ -106,7 +115,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	}
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
-	screen := showsWorkbench(cmd, isTerminal(os.Stdin) && isTerminal(cmd.OutOrStdout()) && os.Getenv("TERM") != "dumb")
+	screen := showsWorkbench(cmd, hasTerminal(cmd))
 	f.dev = f.dev && !f.standalone
 	if f.dev {
 		f.identity = cmp.Or(f.identity, peering.NewIdentity())
@@ -176,6 +185,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 		RetryFailed:     f.retryFailed,
 		Reapplies:       isProvided,
 		NoReload:        f.noReload,
+		Hold:            f.planReloads,
 
 		Unattended: !screen && serve == nil,
 		Once:       !screen && serve == nil && f.until == settled,
@@ -206,9 +216,10 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 	if serve != nil {
 		err = serve(ctx, session)
 	} else if screen {
+		planner := devPlanner{session: session, flags: f, patterns: patterns}
 		err = libraries.hideWhile(func() error {
 			return tui.Run(ctx, session, tui.Options{
-				Plan:         newDevPlan(session, f, patterns),
+				Plan:         planner.plan,
 				Ended:        stop,
 				Title:        strings.Join(patterns, " "),
 				ClusterStays: f.isShared(),
@@ -217,6 +228,7 @@ func develop(cmd *cobra.Command, f *operatorFlags, patterns []string, serve func
 				Uninstall:    func() []string { return cluster.uninstallLines(f, patterns) },
 			})
 		})
+		err = errors.Join(err, planner.leftovers())
 	} else {
 		err = streamUntil(ctx, cmd.OutOrStdout(), session, f)
 	}

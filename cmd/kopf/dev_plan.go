@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -20,41 +21,92 @@ import (
 	"github.com/kopf-dev/kopf/tui/parts"
 )
 
-// newDevPlan returns the function that makes plans for kopf dev. It builds the packages of the session, copies the cluster of the session,
-// and uses the defaults of kopf plan.
-func newDevPlan(session *runner.Session, f *operatorFlags, patterns []string) func(context.Context, func(string)) (*parts.Plan, error) {
-	return func(ctx context.Context, report func(string)) (*parts.Plan, error) {
-		cluster := session.State().Cluster
-		if cluster.Phase != runner.ClusterReady {
-			return nil, errors.New("no cluster answers") // without a kubeconfig, the planner would read the cluster of the current context
-		}
-		var flags planFlags
-		flags.add(&cobra.Command{}) // sets the defaults
-		flags.kubeconfig, flags.context, flags.namespaces = cluster.Kubeconfig, cluster.Context, f.namespaces
-		report("building the operator and copying the cluster")
-		p := &planner{
-			flags: &flags, patterns: patterns, step: report,
-			say: func(format string, args ...any) { session.Say(false, fmt.Sprintf(format, args...)) },
-			progress: func(progress devcluster.Progress) {
-				if progress.Phase != devcluster.PhaseReady {
-					report(progressText(progress))
-				}
-			},
-		}
-		defer func() {
-			if err := p.close(context.WithoutCancel(ctx)); err != nil {
-				session.Fault("clean up after the plan: " + oneLine(err))
-			}
-		}()
-		plan, err := p.plan(ctx)
-		if err != nil {
-			if ctx.Err() == nil {
-				session.Fault("no plan: " + oneLine(err))
-			}
-			return nil, shortError(err)
-		}
-		return planPage(plan), nil
+// devPlanner makes plans for kopf dev. It builds the packages of the session, copies the cluster of the session, and uses the defaults of
+// kopf plan.
+type devPlanner struct {
+	session  *runner.Session
+	flags    *operatorFlags
+	patterns []string
+
+	mu     sync.Mutex
+	failed []error // errors of the clean-up after plans
+}
+
+// checkPlanReloads rejects --plan-reloads where it cannot keep its promise.
+func checkPlanReloads(f *operatorFlags, screen bool) error {
+	switch {
+	case !f.planReloads:
+		return nil
+	case f.noReload:
+		return usagef("--plan-reloads excludes --no-reload, with which n in the view i plans the saved code")
+	case f.retryFailed:
+		return usagef("--plan-reloads excludes --retry-failed: plans do not call the handlers that have failed")
+	case !screen:
+		return usagef("--plan-reloads needs the workbench, which shows the plan and has the key to run the build; without a terminal, use kopf plan")
 	}
+	if err := checkPlans(); err != nil {
+		return fmt.Errorf("--plan-reloads: %w", err)
+	}
+	return nil
+}
+
+// checkPlans returns the reason why this machine makes no plans.
+func checkPlans() (err error) {
+	folder, err := newPlanFolder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	return box.Check(folder.Path)
+}
+
+// plan makes a plan of an executable or, if its path is empty, of the saved code.
+func (d *devPlanner) plan(ctx context.Context, executable string, report func(string)) (*parts.Plan, error) {
+	cluster := d.session.State().Cluster
+	if cluster.Phase != runner.ClusterReady {
+		return nil, errors.New("no cluster answers") // without a kubeconfig, the planner would read the cluster of the current context
+	}
+	var flags planFlags
+	flags.add(&cobra.Command{}) // sets the defaults
+	flags.kubeconfig, flags.context, flags.namespaces = cluster.Kubeconfig, cluster.Context, d.flags.namespaces
+	report("building the operator and copying the cluster")
+	p := &planner{
+		flags: &flags, patterns: d.patterns, step: report, build: planBuild{binary: executable},
+		say: func(format string, args ...any) { d.session.Say(false, fmt.Sprintf(format, args...)) },
+		progress: func(progress devcluster.Progress) {
+			if progress.Phase != devcluster.PhaseReady {
+				report(progressText(progress))
+			}
+		},
+	}
+	plan, err := p.plan(ctx)
+	d.clean(p.close(context.WithoutCancel(ctx)))
+	if err != nil {
+		if replaced := executable != "" && d.session.State().Build.Held != executable; ctx.Err() == nil && !replaced {
+			d.session.Fault("no plan: " + oneLine(err))
+		}
+		return nil, shortError(err)
+	}
+	return planPage(plan), nil
+}
+
+// clean reports an error of the clean-up after a plan in the log, and keeps it for the end of the workbench, which may be near.
+func (d *devPlanner) clean(err error) {
+	if err == nil {
+		return
+	}
+	err = fmt.Errorf("clean up after a plan: %w", err)
+	d.session.Fault(oneLine(err))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = append(d.failed, err)
+}
+
+// leftovers returns the errors of the clean-up after all plans, or nil.
+func (d *devPlanner) leftovers() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return errors.Join(d.failed...)
 }
 
 // shortError returns an error of at most two lines.
@@ -90,7 +142,7 @@ func planPage(p *shapes.Plan) *parts.Plan {
 	if p.Ended != "" {
 		sentence = "incomplete: " + sentence
 	}
-	page := &parts.Plan{Header: header, Sentence: sentence, Incomplete: p.Ended != "", Marks: make(map[inspect.Ref]parts.PlanMark)}
+	page := &parts.Plan{Effect: planEffect(p), Header: header, Sentence: sentence, Incomplete: p.Ended != "", Marks: make(map[inspect.Ref]parts.PlanMark)}
 	for i, s := range p.Shapes {
 		title, text, _ := strings.Cut(strings.TrimRight(texts[i], "\n"), "\n")
 		shape := parts.PlanShape{Title: strings.TrimSpace(title), Tone: verdictTones[s.Verdict], Objects: s.Objects}

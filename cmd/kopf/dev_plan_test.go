@@ -51,6 +51,9 @@ func TestPlanPage_MarksObjectsThatWouldChange(t *testing.T) {
 	if !page.Incomplete || !strings.HasPrefix(page.Sentence, "incomplete: ") {
 		t.Errorf("the plan is summed up as %q", page.Sentence)
 	}
+	if want := "delete 6 objects, be refused on 3, change 4, create 2"; page.Effect != want {
+		t.Errorf("the effect is %q, not %q", page.Effect, want)
+	}
 	var got []string
 	for ref, m := range page.Marks {
 		got = append(got, fmt.Sprintf("%s %s/%s %s", ref.Resource, ref.Namespace, ref.Name, m.Text))
@@ -82,6 +85,50 @@ func TestPlanPage_MarksObjectsThatWouldChange(t *testing.T) {
 	}
 }
 
+func TestPlanEffect_IsOfWritesAndStepsAlone(t *testing.T) {
+	for want, s := range map[string]shapes.Shape{
+		"":                            {Verdict: shapes.VerdictFails, Writes: []shapes.Write{{Verbs: []string{"create"}, Resource: "events.v1", Name: "{namespace}/{random}"}}},
+		"stop at a step on 2 objects": {Verdict: shapes.VerdictStops},
+		"change 2 objects":            {Verdict: shapes.VerdictWaits, Writes: []shapes.Write{{Verbs: []string{"create", "delete"}, Resource: "pods.v1", Name: "{namespace}/{name}"}}},
+		"delete 1 object":             {Verdict: shapes.VerdictChanges, Writes: []shapes.Write{{Verbs: []string{"deletecollection"}, Resource: "pods.v1", Name: "{namespace}/*"}}},
+	} {
+		s.Objects = []string{"shop/one", "shop/two"}
+		if got := planEffect(&shapes.Plan{Shapes: []shapes.Shape{s}}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestPlanReloads_AreRejectedWithoutPlanOrScreen(t *testing.T) {
+	for want, f := range map[string]*operatorFlags{
+		"--no-reload": {planReloads: true, noReload: true}, "--retry-failed": {planReloads: true, retryFailed: true}, "needs the workbench": {planReloads: true},
+	} {
+		if err := checkPlanReloads(f, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if err := checkPlanReloads(&operatorFlags{noReload: true}, false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDevPlan_KeepsErrorsOfTheCleanUp(t *testing.T) {
+	session := runner.NewSession(runner.Options{})
+	planner := devPlanner{session: session}
+	planner.clean(nil)
+	if err := planner.leftovers(); err != nil {
+		t.Error(err)
+	}
+	planner.clean(errors.New("the folder stays\nit is in use"))
+	log := session.State().Log
+	if len(log) != 1 || log[0].Level != inspect.LevelError || log[0].Message != "clean up after a plan: the folder stays; it is in use" {
+		t.Errorf("the log is %+v", log)
+	}
+	if err := planner.leftovers(); err == nil || !strings.Contains(err.Error(), "the folder stays") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestShortError_HasAtMostTwoLines(t *testing.T) {
 	if err := shortError(errors.New("a\nb\nc")); err == nil || err.Error() != "a\nb" {
 		t.Errorf("got %v", err)
@@ -101,7 +148,8 @@ func TestShortError_HasAtMostTwoLines(t *testing.T) {
 
 func TestDevPlan_ReadsNoClusterUnlessTheSessionsIsReady(t *testing.T) {
 	session := runner.NewSession(runner.Options{})
-	plan, err := newDevPlan(session, &operatorFlags{}, []string{"./x"})(t.Context(), func(step string) { t.Errorf("it begins: %s", step) })
+	planner := devPlanner{session: session, flags: &operatorFlags{}, patterns: []string{"./x"}}
+	plan, err := planner.plan(t.Context(), "", func(step string) { t.Errorf("it begins: %s", step) })
 	if plan != nil || err == nil || err.Error() != "no cluster answers" {
 		t.Errorf("got %v, %v", plan, err)
 	}

@@ -44,7 +44,7 @@ type operatorFlags struct {
 	prioritySet     bool
 	standalone, dev bool
 
-	retryFailed, noReload, crd bool // flags of sessions that rebuild the operator
+	retryFailed, noReload, planReloads, crd bool // flags of sessions that rebuild the operator
 
 	manifests []string
 	until     string

@@ -191,11 +191,16 @@ func isWithin(path, folder string) bool {
 	return err == nil && within != ".." && !strings.HasPrefix(within, "../")
 }
 
-// builds builds the operator, and the other one of a comparison.
+// builds builds the operator, unless it is built already, and the other one of a comparison.
 func (p *planner) builds(ctx context.Context, dir string) (err error) {
 	p.build.dir = dir
-	if p.build.binary, err = p.compile(ctx, dir, p.patterns); err != nil || p.flags.against == "" {
-		return err
+	if p.build.binary == "" {
+		if p.build.binary, err = p.compile(ctx, dir, p.patterns); err != nil {
+			return err
+		}
+	}
+	if p.flags.against == "" {
+		return nil
 	}
 	p.against, err = p.other(ctx, dir)
 	return err

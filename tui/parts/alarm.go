@@ -4,12 +4,16 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/explain"
+	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/tui/render"
 )
 
 // DrawAlarm draws the line beneath the tabs: the alarm, or a rule if there is none.
 func DrawAlarm(s *Screen, b *render.Block) {
 	a := s.State.Alarm(s.Now)
+	if held := s.Planning.alarm(s); held.Fact != "" && s.State.Cluster.Phase == runner.ClusterReady && s.State.Lost() == "" {
+		a = held
+	}
 	l := b.Line()
 	if a.Fact == "" {
 		b.End(l.Put(explain.Faint, strings.Repeat("─", b.W)))

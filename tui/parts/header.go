@@ -64,6 +64,9 @@ func buildChip(s *Screen) chip {
 	ch := chip{page: BuildPage, word: explain.BuildWord(b.Phase)}
 	switch b.Phase {
 	case runner.BuildBuilt:
+		if b.Held != "" {
+			ch.word = explain.HeldWord()
+		}
 		ch.detail = explain.Took(b.Took)
 	case runner.BuildFailed:
 		ch.detail = explain.Count(len(b.Errors), "error")

@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"cmp"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +13,9 @@ import (
 
 // Plan has the changes that the saved code would make to the objects of the cluster, as text.
 type Plan struct {
+	// Effect sums up the effects on objects, such as "delete 1 object, change 3"; empty if there are none. Failures are none.
+	Effect string
+
 	// Header describes the copy of the cluster, and Sentence sums the plan up.
 	Header, Sentence string
 
@@ -47,6 +52,9 @@ type Planning struct {
 	Began time.Time // start of Plan
 	Err   error     // error of the last attempt; nil if it succeeded or was cancelled
 
+	// Held is [runner.Build].Held at the start of the last attempt, or of the plan that is being made.
+	Held string
+
 	Running time.Time // start of the plan that is being made; zero without one
 	Step    atomic.Pointer[string]
 }
@@ -67,6 +75,39 @@ func (p *Planning) Stale(s *explain.State) string {
 		return "the operator has started since"
 	}
 	return ""
+}
+
+// Progress names the step of the plan that is being made.
+func (p *Planning) Progress(s *Screen) string {
+	step := "starting"
+	if last := p.Step.Load(); last != nil {
+		step = *last
+	}
+	return fmt.Sprintf("%s, %d s", step, int(s.Since(p.Running).Seconds()))
+}
+
+// alarm returns the alarm about the saved build that waits. It is the zero value if none waits.
+func (p *Planning) alarm(s *Screen) explain.Alarm {
+	held := s.State.Build.Held
+	if p == nil || held == "" {
+		return explain.Alarm{}
+	}
+	a := explain.Alarm{Tone: explain.Warn, Rest: "b runs it · i plan"}
+	switch {
+	case p.Held != held:
+		a.Tone, a.Fact = explain.Busy, "◌ the saved build waits for its plan"
+	case !p.Running.IsZero():
+		a.Tone, a.Fact = explain.Busy, "◌ plan of the saved build: "+p.Progress(s)
+	case p.Err != nil:
+		a.Fact = "! the saved build waits, because it has no plan"
+	case p.Plan == nil || p.Stale(s.State) != "":
+		a.Fact = "! the saved build waits, and has no current plan"
+	case p.Plan.Incomplete:
+		a.Fact = "! the saved build waits, because its plan is incomplete"
+	default:
+		a.Fact = "! the saved build would " + cmp.Or(p.Plan.Effect, "change nothing")
+	}
+	return a
 }
 
 // HasMarks reports whether objects are marked: the plan is of saved code that does not run yet.

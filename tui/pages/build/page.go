@@ -85,6 +85,10 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	b := p.build()
 	word := explain.BuildWord(b.Phase)
 	l.Put(word.Tone, word.String())
+	if b.Held != "" {
+		held := explain.HeldWord()
+		l.Also(held.Tone, held.String()+": b runs it")
+	}
 	fact := func(s string) { l.Also(explain.Dim, s) }
 	switch b.Phase {
 	case runner.BuildFailed:

@@ -49,7 +49,7 @@ func (p *Page) PageRows() int { return max(1, p.h-p.above) }
 // Refresh collects the rows again if there is another plan or width.
 func (p *Page) Refresh() {
 	plan := p.screen.Planning.Plan
-	if plan == p.plan && p.w == p.folded {
+	if plan == p.plan && p.w == p.folded || p.w == 0 { // without a width, the page was never shown
 		return
 	}
 	isNew := plan != p.plan
@@ -150,7 +150,7 @@ func (p *Page) Summary(l *render.Line, short bool) {
 	g := p.screen.Planning
 	switch {
 	case !g.Running.IsZero():
-		l.Put(explain.Busy, "◌ "+p.progress())
+		l.Put(explain.Busy, "◌ "+g.Progress(p.screen))
 	case g.Err != nil:
 		l.Put(explain.Err, "✗ no plan")
 	case g.Plan == nil:
@@ -171,16 +171,6 @@ func (p *Page) Summary(l *render.Line, short bool) {
 			l.Also(explain.Accent, "this code does not run yet: b")
 		}
 	}
-}
-
-// progress names the step of the plan that is being made.
-func (p *Page) progress() string {
-	g := p.screen.Planning
-	step := "starting"
-	if s := g.Step.Load(); s != nil {
-		step = *s
-	}
-	return fmt.Sprintf("%s, %d s", step, int(p.screen.Since(g.Running).Seconds()))
 }
 
 // View draws the page.
@@ -213,7 +203,7 @@ func (p *Page) drawIntroduction(b *render.Block) {
 		b.Blank()
 	}
 	if !p.screen.Planning.Running.IsZero() {
-		b.Text(explain.Dim, " "+p.progress()+"; x cancels")
+		b.Text(explain.Dim, " "+p.screen.Planning.Progress(p.screen)+"; x cancels")
 		return
 	}
 	b.Prose(explain.Dim, "n makes a plan: the saved code is built, and runs on a copy of the objects of this cluster, in a box without a network, "+

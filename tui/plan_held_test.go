@@ -1,0 +1,150 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-dev/kopf/explain"
+	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/tui/parts"
+)
+
+// planFor returns a plan for an executable.
+type planFor func(executable string) (*parts.Plan, error)
+
+// startHolding starts a workbench whose session holds saved builds.
+func startHolding(t *testing.T, w, h int, plan planFor) *user {
+	t.Helper()
+	return startWith(t, withChildren(noon), w, h, Options{Title: "./handlers", Plan: func(_ context.Context, executable string, _ func(string)) (*parts.Plan, error) {
+		return plan(executable)
+	}})
+}
+
+// hold publishes a build that waits.
+func (u *user) hold(executable string) *user {
+	u.wait(time.Second)
+	at := u.now
+	return u.wait(time.Second).publish(func(s *runner.State) {
+		s.Build.Held, s.Build.Saved, s.Build.SavedAt = executable, []string{"claims.go"}, at
+	})
+}
+
+// ran returns the executables that the workbench has asked to run.
+func (u *user) ran() string {
+	var all []string
+	for _, intent := range u.source.intents {
+		if intent.Kind == runner.IntentRun {
+			all = append(all, intent.Value)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// planned is a [planFor] with effects.
+func planned(string) (*parts.Plan, error) { return demoPlan(context.Background(), "", nil) }
+
+func TestHeld_BuildWaitsForAKeyIfItsPlanHasEffects(t *testing.T) {
+	u := startHolding(t, 100, 40, planned).seesNot("Δ").hold("/op-2")
+	u.sees("◌ waits").sees("! the saved build would delete 1 object, change 2 · b runs it · i plan").sees("Δ web-cache")
+	u.press("8").sees("◌ waits: b runs it").press("i").sees("this code does not run yet: b").cursorOn("1  fail")
+	u.resize(80, 24).sees("! the saved build would delete 1 object, change 2 · b runs it").press("?").sees("run the build").press("esc")
+	if got := u.ran(); got != "" {
+		t.Errorf("without a key, it runs %s", got)
+	}
+	u.press("b").sees("the saved build starts")
+	if got := u.ran(); got != "/op-2" {
+		t.Errorf("the key runs %q", got)
+	}
+	u.publish(func(s *runner.State) { s.Build.Held, s.Build.Saved = "", nil }).press("1").seesNot("Δ").seesNot("saved build would")
+	u.press("b").sees("rebuilding")
+}
+
+func TestHeld_BuildRunsIfItsPlanHasNoEffect(t *testing.T) {
+	u := startHolding(t, 80, 24, func(string) (*parts.Plan, error) {
+		return &parts.Plan{Sentence: "1 fail, 9 unchanged"}, nil
+	}).hold("/op-2").sees("plan: 1 fail, 9 unchanged; the saved build starts")
+	if got := u.ran(); got != "/op-2" {
+		t.Errorf("it runs %q", got)
+	}
+}
+
+func TestHeld_BuildWaitsWithoutAWholePlan(t *testing.T) {
+	for name, test := range map[string]struct {
+		plan *parts.Plan
+		err  error
+		sees string
+	}{
+		"failed":     {nil, errors.New("no box"), "! the saved build waits, because it has no plan"},
+		"incomplete": {&parts.Plan{Sentence: "incomplete: 9 unchanged", Incomplete: true}, nil, "! the saved build waits, because its plan is incomplete"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := startHolding(t, 80, 24, func(string) (*parts.Plan, error) { return test.plan, test.err }).hold("/op-2").sees(test.sees)
+			if got := u.ran(); got != "" {
+				t.Errorf("it runs %s", got)
+			}
+			if u.press("b"); u.ran() != "/op-2" {
+				t.Errorf("the key runs %q", u.ran())
+			}
+		})
+	}
+}
+
+func TestHeld_NewerBuildReplacesTheRunningPlan(t *testing.T) {
+	begun, ended := make(chan string, 2), make(chan struct{})
+	u := startWith(t, withChildren(noon), 80, 24, Options{Plan: func(ctx context.Context, executable string, _ func(string)) (*parts.Plan, error) {
+		begun <- executable
+		if executable == "/op-2" {
+			<-ctx.Done()
+			close(ended)
+			return nil, context.Cause(ctx)
+		}
+		return &parts.Plan{Sentence: "9 unchanged"}, nil
+	}})
+	at := u.now
+	hold := func(executable string) (wait func()) {
+		at = at.Add(time.Second)
+		s := *u.source.State()
+		s.Revision++
+		s.Build.Held, s.Build.Saved, s.Build.SavedAt = executable, []string{"claims.go"}, at
+		u.source.set(&s)
+		_, cmd := u.app.handle(stateMsg{explain.NewState(&s, u.app.screen.State)})
+		return func() { u.run(cmd) } // publish would wait for the plan
+	}
+	first := hold("/op-2")
+	if got := <-begun; got != "/op-2" {
+		t.Errorf("the plan of %q begins", got)
+	}
+	u.sees("◌ plan of the saved build: ")
+	hold("/op-3")()
+	<-ended
+	first()
+	if got := <-begun; got != "/op-3" {
+		t.Errorf("the plan of %q begins", got)
+	}
+	if got := u.ran(); got != "/op-3" {
+		t.Errorf("it runs %q", got)
+	}
+	u.app.plans.Wait()
+}
+
+func TestHeld_NoPlanIsMadeWithoutACluster(t *testing.T) {
+	var made []string
+	u := startHolding(t, 80, 24, func(executable string) (*parts.Plan, error) {
+		made = append(made, executable)
+		return planned(executable)
+	})
+	u.publish(func(s *runner.State) { s.Cluster.Phase = runner.ClusterFailed }).hold("/op-2").sees("✗ no cluster").sees("◌ waits")
+	if len(made) > 0 {
+		t.Errorf("plans of %q", made)
+	}
+	u.publish(func(s *runner.State) { s.Cluster.Phase = runner.ClusterReady }).sees("the saved build would")
+	u.publish(func(s *runner.State) { s.Process.Started = u.now.Add(time.Second) }).sees("! the saved build waits, and has no current plan")
+	if !slices.Equal(made, []string{"/op-2"}) {
+		t.Errorf("plans of %q", made)
+	}
+	u.wait(2*time.Second).press("i", "n").sees("the saved build would")
+}
