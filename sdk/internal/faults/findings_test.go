@@ -17,7 +17,8 @@ type findings struct {
 	Duplicates []string       `json:"duplicates"` // unexplained
 	Losses     []string       `json:"losses"`     // unexplained
 	Stuck      []string       `json:"stuck"`
-	Doubled    []string       `json:"doubled"` // effects and daemons
+	Doubled    []string       `json:"doubled"`  // effects and daemons
+	Unneeded   []string       `json:"unneeded"` // alarms about steps, unexplained
 	Explained  map[string]int `json:"explained"`
 
 	timelines []string        // versions and calls of each object with an unexplained repetition
@@ -26,7 +27,7 @@ type findings struct {
 }
 
 func (f *findings) none() bool {
-	return len(f.Duplicates)+len(f.Losses)+len(f.Stuck)+len(f.Doubled) == 0
+	return len(f.Duplicates)+len(f.Losses)+len(f.Stuck)+len(f.Doubled)+len(f.Unneeded) == 0
 }
 
 // pending reports whether something may only be late.
@@ -55,10 +56,11 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
 		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
-		before := len(f.Duplicates)
+		before := len(f.Duplicates) + len(f.Unneeded)
 		i.duplicates()
 		i.repeatedSteps(steps[o.uid])
-		if len(f.Duplicates) > before {
+		i.repeatedOnces(l.onceOf(o.uid))
+		if len(f.Duplicates)+len(f.Unneeded) > before {
 			f.timelines = append(f.timelines, i.timeline())
 		}
 		i.doubledEffects()
