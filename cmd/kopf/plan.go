@@ -160,7 +160,7 @@ func (f *planFlags) check() error {
 	case f.allNamespaces && len(f.namespaces) > 0:
 		return usagef("--all-namespaces excludes --namespace: use one or the other")
 	case f.from != "" && (f.context != "" || f.kubeconfig != ""):
-		return usagef("--from excludes --context and --kubeconfig: the copy is of a file")
+		return usagef("--from excludes --context and --kubeconfig: the copy comes from the file")
 	case f.rehandle && f.as != "now":
 		return usagef("--rehandle excludes --as=%s: handlers are called again only for existing objects", f.as)
 	case f.attempts < 1 || f.maxWrites < 1 || f.limit < 1 || f.timeout <= 0:

@@ -222,7 +222,7 @@ func (p *planner) open(ctx context.Context) (err error) {
 	return err
 }
 
-// openSource opens the cluster to copy from, or the file. It is the only client of that cluster.
+// openSource opens the cluster or the file to copy from. Only the opened reader sends requests to that cluster.
 func (p *planner) openSource(ctx context.Context) error {
 	if p.flags.from != "" {
 		file, err := os.Open(p.flags.from)

@@ -27,7 +27,7 @@ type stream interface {
 	CloseWrite() error
 }
 
-// forward passes a connection on in both directions. A failure ends the connection, which is how the client sees it.
+// forward passes a connection on in both directions. A failure ends the connection, so that the client notices the failure.
 func forward(from stream, network, address string) {
 	defer func() { _ = from.Close() }()
 	conn, err := net.Dial(network, address)

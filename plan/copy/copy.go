@@ -247,7 +247,7 @@ func (c *Copy) fetch(ctx context.Context, scope Scope) (*Listing, error) {
 	return out, nil
 }
 
-// isRefusal reports whether the cluster refused the request, so that it would refuse it again.
+// isRefusal reports whether the cluster refused the request, and would also refuse a repetition.
 func isRefusal(err *apierrors.StatusError) bool {
 	switch err.ErrStatus.Code {
 	case http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:

@@ -226,7 +226,7 @@ func (d *definitions) refusal(r schema.GroupVersionResource) *metav1.Status {
 		return forbidden(r, "an extension API server serves it, and the copy has none")
 	}
 	if version := d.version(r); d.converted[r.GroupResource()] && version != r.Version {
-		return forbidden(r, fmt.Sprintf("a webhook converts it, and the copy has none: its version %s is used, too", version))
+		return forbidden(r, fmt.Sprintf("a webhook converts it, and the copy does not call webhooks; the operator also uses the version %s", version))
 	}
 	return nil
 }

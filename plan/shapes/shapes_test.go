@@ -52,7 +52,7 @@ func done(h inspect.HandlerState) inspect.HandlerState {
 	return h
 }
 
-// records is the operator's own patch of a claim, which also has the status by the handler.
+// records is the operator's own patch of a claim: its records, and the status that the handler sets.
 func records(t *testing.T, i int, size string) proxy.Request {
 	return proxy.Request{
 		Verb: "patch", Resource: claims, Namespace: "app", Name: fmt.Sprintf("claim-%d", i), Handler: inspect.PlanEngine, Code: 200,

@@ -178,7 +178,7 @@ func (r *marker) read(res *resources.Resource, metadata map[string]any) *item {
 	marks := func(m state.Mark) bool { return m.Handler == r.target.Handler && m.Version == r.target.Version }
 	i.hasMark = slices.ContainsFunc(r.versions().Marks(tree), marks)
 	_, paused := state.Paused(tree)
-	failures := (state.Failures{Prefix: r.target.Prefix}).Read(tree, []string{r.target.Handler}) // also of sub-handlers
+	failures := (state.Failures{Prefix: r.target.Prefix}).Read(tree, []string{r.target.Handler}) // including failures of sub-handlers
 	failed := slices.IndexFunc(failures, func(f state.Failure) bool { return f.Version == r.target.Version })
 	switch {
 	case text("deletionTimestamp") != "":
