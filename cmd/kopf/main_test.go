@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 		operatorMain()
 	case os.Getenv(asCommand) != "":
 		main()
+	case len(os.Args) > 1 && os.Args[1] == asForeign:
+		fmt.Fprintln(os.Stderr, foreignMain())
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }

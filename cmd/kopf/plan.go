@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,12 +37,15 @@ type planFlags struct {
 	manifests []string
 	against   string
 
+	againstCommand string
+
 	attempts, maxWrites, limit int
 	timeout                    time.Duration
 
 	save, from string
 	box        string
 	env        []string
+	visible    []string
 
 	output    string
 	maxOutput int
@@ -70,7 +74,10 @@ the handlers that it would call, the requests that it would send, and the failur
 Secrets are replaced before they are stored.
 
 With --against, another build runs on identical copies, twice, and only differences are shown.
-Fields that differ between its two runs, such as random names, are counted as noise.
+Fields that differ between its two runs, such as random names, are counted as noise. With
+--against-command, the other operator is any program that uses $KUBECONFIG, such as the Python
+operator that is being replaced. Its handlers are not known, so only its requests and the final
+states of the objects are compared.
 
 Without --context and --kubeconfig, the cluster is the one of the current context.
 
@@ -91,6 +98,9 @@ Without --context and --kubeconfig, the cluster is the one of the current contex
 
   # The differences from a release, for objects like yours if they were new
   kopf plan ./handlers --context=prod --as=create --against=v1.4
+
+  # The differences from the Python operator that it replaces
+  kopf plan ./handlers --context=prod --against-command='kopf run old.py -A --standalone'
 
   # Keep a copy, and use it in CI without a cluster
   kopf plan ./handlers --context=prod --save=prod.kopfcopy
@@ -120,6 +130,7 @@ func (f *planFlags) add(cmd *cobra.Command) {
 	set.BoolVar(&f.rehandle, "rehandle", false, "also call the handlers whose kopf.Version has changed, as kopf rehandle would")
 	set.StringArrayVar(&f.manifests, "apply", nil, "a manifest, or a folder of manifests, to apply to the copy first (repeatable)")
 	set.StringVar(&f.against, "against", "", "show only differences from another build: a git ref such as v1.4, or a program that kopf build has made")
+	set.StringVar(&f.againstCommand, "against-command", "", "show only differences from the operator that this shell command runs, with $KUBECONFIG")
 	set.IntVar(&f.attempts, "attempts", 2, "the number of calls of a handler that asks for a retry")
 	set.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end the run after this time")
 	set.IntVar(&f.maxWrites, "max-writes", 50000, "end the run after this number of requests that write")
@@ -128,6 +139,7 @@ func (f *planFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.from, "from", "", "use the copy of this file instead of a cluster")
 	set.StringVar(&f.box, "box", boxAuto, "where the operator runs: auto (in a box without a network), none (with your network, files and credentials)")
 	set.StringArrayVar(&f.env, "env", nil, "the name of an environment variable that the operator gets (repeatable)")
+	set.StringArrayVar(&f.visible, "visible", nil, "a folder of your home folder that is readable in the box (repeatable)")
 	set.StringVarP(&f.output, "output", "o", "text", "the format: text, json or markdown")
 	set.IntVar(&f.maxOutput, "max-output", 60000, "the largest number of bytes of text and markdown")
 	set.StringVar(&f.report, "report", "", "write the whole plan to this file, in JSON")
@@ -138,7 +150,7 @@ func (f *planFlags) add(cmd *cobra.Command) {
 	registerCompletion(cmd, "context", func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return (&operatorFlags{kubeconfig: f.kubeconfig}).completeContexts(cmd, args, word)
 	})
-	for name, ends := range map[string][]string{"kubeconfig": nil, "apply": {"yaml", "yml", "json"}, "against": nil, "save": nil, "from": nil, "report": {"json"}} {
+	for name, ends := range map[string][]string{"kubeconfig": nil, "apply": {"yaml", "yml", "json"}, "against": nil, "visible": nil, "save": nil, "from": nil, "report": {"json"}} {
 		if err := cmd.MarkFlagFilename(name, ends...); err != nil {
 			panic(err) // the flag is not defined: a bug in this function
 		}
@@ -159,8 +171,14 @@ func (f *planFlags) check() error {
 	switch {
 	case f.allNamespaces && len(f.namespaces) > 0:
 		return usagef("--all-namespaces excludes --namespace: use one or the other")
+	case f.against != "" && f.againstCommand != "":
+		return usagef("--against excludes --against-command: compare with one other operator at a time")
+	case f.againstCommand != "" && strings.TrimSpace(f.againstCommand) == "":
+		return usagef("--against-command has no command")
 	case f.from != "" && (f.context != "" || f.kubeconfig != ""):
 		return usagef("--from excludes --context and --kubeconfig: the copy comes from the file")
+	case f.rehandle && f.againstCommand != "":
+		return usagef("--rehandle excludes --against-command: the other program ignores versions of handlers")
 	case f.rehandle && f.as != "now":
 		return usagef("--rehandle excludes --as=%s: handlers are called again only for existing objects", f.as)
 	case f.attempts < 1 || f.maxWrites < 1 || f.limit < 1 || f.timeout <= 0:
@@ -176,7 +194,7 @@ func (f *planFlags) check() error {
 	if _, err := box.Environment(os.Environ(), f.env); err != nil {
 		return usagef("--env: %w", err)
 	}
-	return nil
+	return f.findVisible()
 }
 
 func runPlan(cmd *cobra.Command, f *planFlags, patterns []string) (err error) {

@@ -34,10 +34,14 @@ func (p *planner) compare(ctx context.Context, o trial.Options, now *trial.Resul
 		}
 		p.step("running " + p.against.name + " on a copy")
 		if before[i], err = trial.Run(ctx, o); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.against.name, err)
+			return nil, p.against.failed(err, o.Boxed)
 		}
 	}
-	against := shapes.Compare(recordOf(now), recordOf(before[0]), recordOf(before[1]))
+	compare := shapes.Compare
+	if p.against.command != "" {
+		compare = shapes.CompareForeign
+	}
+	against := compare(recordOf(now), recordOf(before[0]), recordOf(before[1]))
 	against.Build, against.Commit = p.against.name, p.against.commit
 	for _, result := range before {
 		if against.Ended == "" {
@@ -49,12 +53,15 @@ func (p *planner) compare(ctx context.Context, o trial.Options, now *trial.Resul
 
 // recordOf returns the part of a result that shapes are made of.
 func recordOf(r *trial.Result) shapes.Trial {
-	return shapes.Trial{Requests: r.Requests, Objects: r.Objects, Operator: r.Snapshot.Operator, Handlers: r.Snapshot.Handlers}
+	return shapes.Trial{Requests: r.Requests, Objects: r.Objects, Operator: r.Snapshot.Operator, Handlers: r.Snapshot.Handlers, Places: r.Places}
 }
 
 // in returns the options of a trial for the build.
 func (b *planBuild) in(o trial.Options) trial.Options {
-	o.Binary, o.Dir, o.Visible = b.binary, b.dir, b.visible()
+	o.Binary, o.Dir, o.Visible, o.Places = b.binary, b.dir, b.visible(), b.places()
+	if b.command != "" {
+		o.Foreign, o.Args = true, []string{"-c", b.command}
+	}
 	return o
 }
 
@@ -69,13 +76,16 @@ func (p *planner) reopen(ctx context.Context) error {
 	return p.open(ctx)
 }
 
-// other makes the program of --against.
+// other makes the program of --against, or of --against-command.
 func (p *planner) other(ctx context.Context, dir string) (*planBuild, error) {
+	if p.flags.againstCommand != "" {
+		return foreignBuild(p.flags.againstCommand, dir, p.flags.visible)
+	}
 	folder, err := p.newFolder()
 	if err != nil {
 		return nil, err
 	}
-	b := &planBuild{name: p.flags.against, dir: dir}
+	b := &planBuild{name: p.flags.against, dir: dir, shown: p.flags.visible}
 	if info, err := os.Stat(b.name); err == nil && info.Mode().IsRegular() {
 		if info.Mode()&0o111 == 0 {
 			return nil, usagef("--against=%s is a file that cannot be executed; want a program, or a git ref", b.name)
@@ -90,6 +100,7 @@ func (p *planner) other(ctx context.Context, dir string) (*planBuild, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.build.root = repository
 	if b.binary, err = p.compile(ctx, b.dir, patterns); err != nil {
 		return nil, fmt.Errorf("build %s of %s: %w", b.name, repository, err)
 	}
@@ -147,7 +158,7 @@ func (b *planBuild) checkOut(ctx context.Context, folder string, patterns []stri
 	if _, err = git(repository, "checkout-index", "-a", "--prefix="+sources+string(filepath.Separator)); err != nil {
 		return "", nil, err
 	}
-	b.dir = filepath.Join(sources, within)
+	b.dir, b.root = filepath.Join(sources, within), sources
 	if _, err := os.Stat(b.dir); err != nil {
 		return "", nil, usagef("--against=%s does not have the folder %s", b.name, within)
 	}

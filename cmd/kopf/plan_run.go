@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +27,7 @@ import (
 	"github.com/kopf-dev/kopf/plan/source"
 	"github.com/kopf-dev/kopf/plan/trial"
 	"github.com/kopf-dev/kopf/runner"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -152,54 +151,15 @@ func (p *planner) prepare(ctx context.Context, dir string) error {
 	return context.Cause(ctx)
 }
 
-// planBuild is a program that runs on a copy.
-type planBuild struct {
-	name, commit string // empty for this build
-	binary       string
-	dir          string // its current folder
-}
-
-// visible returns the folders that the program can read in a box, in addition to the folder of the plan: the current folder, unless it
-// contains a home folder.
-func (b planBuild) visible() []string {
-	if b.dir == "/" || slices.ContainsFunc(homes(), func(home string) bool { return isWithin(home, b.dir) }) {
-		return nil
-	}
-	return []string{b.dir}
-}
-
-// homes returns the home folder according to the environment, and the home folder according to the system. Both may have credentials.
-func homes() []string {
-	var all []string
-	if home, err := os.UserHomeDir(); err == nil {
-		all = append(all, home)
-	}
-	if current, err := user.Current(); err == nil {
-		all = append(all, current.HomeDir)
-	}
-	return slices.DeleteFunc(all, func(home string) bool { return !filepath.IsAbs(home) || filepath.Clean(home) == "/" })
-}
-
-// isWithin reports whether a path is a folder, or in it.
-func isWithin(path, folder string) bool {
-	for _, name := range []*string{&path, &folder} {
-		if resolved, err := filepath.EvalSymlinks(*name); err == nil {
-			*name = resolved
-		}
-	}
-	within, err := filepath.Rel(folder, path)
-	return err == nil && within != ".." && !strings.HasPrefix(within, "../")
-}
-
 // builds builds the operator, unless it is built already, and the other one of a comparison.
 func (p *planner) builds(ctx context.Context, dir string) (err error) {
-	p.build.dir = dir
+	p.build.dir, p.build.shown = dir, p.flags.visible
 	if p.build.binary == "" {
 		if p.build.binary, err = p.compile(ctx, dir, p.patterns); err != nil {
 			return err
 		}
 	}
-	if p.flags.against == "" {
+	if p.flags.against+p.flags.againstCommand == "" {
 		return nil
 	}
 	p.against, err = p.other(ctx, dir)
@@ -270,7 +230,7 @@ func (p *planner) options(ctx context.Context, folder string) (trial.Options, er
 	}
 	o := trial.Options{
 		Proxy:  proxy.Options{Copy: p.copied, Control: control, Load: p.cluster.Load},
-		Binary: p.build.binary, Dir: p.build.dir, Visible: p.build.visible(), Args: p.scope(), Boxed: p.flags.box == boxAuto, Env: env, Emptied: homes(), Hidden: p.hidden(), Folder: folder,
+		Binary: p.build.binary, Dir: p.build.dir, Visible: p.build.visible(), Places: p.build.places(), Args: p.scope(), Boxed: p.flags.box == boxAuto, Env: env, Emptied: homes(), Hidden: p.hidden(), Folder: folder,
 		Calls: p.flags.attempts, MaxWrites: p.flags.maxWrites, Timeout: p.flags.timeout,
 	}
 	if len(p.flags.manifests) > 0 {
@@ -379,7 +339,10 @@ func (p *planner) changer(ctx context.Context, o trial.Options) (question.Change
 	if err != nil {
 		return nil, err
 	}
-	if p.against != nil { // the copy for both builds must have no records of either
+	switch {
+	case p.against != nil && p.against.command != "": // it cannot describe itself; operators of Kopf for Python have this finalizer by default
+		described = append(described, inspect.Description{Finalizer: pythonFinalizer})
+	case p.against != nil: // the copy for both builds must have no records of either
 		other := p.against.in(o)
 		if other.Folder, err = p.newFolder(); err != nil {
 			return nil, err

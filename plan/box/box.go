@@ -3,6 +3,7 @@
 package box
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +24,10 @@ const Inspector = "127.0.0.1:6444"
 
 // Spec describes a program and its box.
 type Spec struct {
-	// Path and Args are the program and its arguments, without the name of the program. Dir is its working directory.
+	// Path and Args are the program and its arguments, without the name of the program. Dir is its working directory. Name is the name that
+	// the program sees; defaults to "operator".
 	Path string
+	Name string
 	Args []string
 	Dir  string
 
@@ -60,6 +63,9 @@ type UnavailableError struct{ Reason string }
 func (e *UnavailableError) Error() string {
 	return "this machine cannot make a box without a network: " + e.Reason
 }
+
+// name returns the name that the program sees.
+func (s *Spec) name() string { return cmp.Or(s.Name, "operator") }
 
 // passed are the environment variables that the program inherits by default.
 var passed = []string{"PATH", "LANG", "TZ"}

@@ -24,7 +24,7 @@ const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_
 
 // plan is the description of a box for the process that makes it. The environment of the process is the program's environment.
 type plan struct {
-	Path, Dir, Socket, Inspector, Shared string
+	Path, Name, Dir, Socket, Inspector, Shared string
 
 	Args, Visible, Emptied, Hidden []string
 
@@ -77,7 +77,7 @@ func Start(s Spec) (*Process, error) {
 
 func planOf(s Spec) plan {
 	return plan{
-		Path: s.Path, Args: s.Args, Dir: s.Dir, Socket: s.Socket, Inspector: s.Inspector, Shared: s.Shared, Visible: s.Visible, Emptied: s.Emptied, Hidden: s.Hidden,
+		Path: s.Path, Name: s.name(), Args: s.Args, Dir: s.Dir, Socket: s.Socket, Inspector: s.Inspector, Shared: s.Shared, Visible: s.Visible, Emptied: s.Emptied, Hidden: s.Hidden,
 	}
 }
 

@@ -314,9 +314,9 @@ func TestBox_StopEndsAllProcesses(t *testing.T) {
 	}
 }
 
-func TestBox_ExitCodeIsTheProgramsOwn(t *testing.T) {
+func TestBox_ExitCodeAndNameAreTheProgramsOwn(t *testing.T) {
 	needBoxes(t)
-	p, err := Start(Spec{Path: "sh", Args: []string{"-c", "exit 7"}, Dir: "/", Shared: shortDir(t), Env: []string{"PATH=" + os.Getenv("PATH")}})
+	p, err := Start(Spec{Path: "sh", Name: "a-shell", Args: []string{"-c", `test "$0" = a-shell && exit 7`}, Dir: "/", Shared: shortDir(t), Env: []string{"PATH=" + os.Getenv("PATH")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -260,7 +260,7 @@ func raiseLoopback() error {
 func supervise(p plan, made *os.File) (code int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
-	cmd := exec.Command("/proc/self/exe", append([]string{p.Path}, p.Args...)...)
+	cmd := exec.Command("/proc/self/exe", append([]string{p.Name, p.Path}, p.Args...)...)
 	switch cmd.Args[0] = execName; p.Open {
 	case wallPrivileges:
 		cmd = exec.Command(p.Path, p.Args...)
@@ -300,17 +300,17 @@ func supervise(p plan, made *os.File) (code int, err error) {
 }
 
 // execMain drops the privileges that made the box, calls limit to limit the sockets, and executes the program. The program cannot undo
-// these steps.
+// these steps. The arguments are the name, the path and the arguments of the program.
 func execMain(args []string, limit func() error) int {
 	err := dropPrivileges()
 	if err == nil {
 		err = limit()
 	}
 	if err == nil {
-		args[0], err = exec.LookPath(args[0])
+		args[1], err = exec.LookPath(args[1])
 	}
 	if err == nil {
-		err = syscall.Exec(args[0], append([]string{"operator"}, args[1:]...), os.Environ())
+		err = syscall.Exec(args[1], append([]string{args[0]}, args[2:]...), os.Environ())
 	}
 	fmt.Fprintln(os.Stderr, "kopf: start the operator in its box:", err)
 	return 1

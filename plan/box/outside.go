@@ -11,7 +11,7 @@ import (
 // StartOutside starts a program without a box. Only its environment is limited.
 func StartOutside(s Spec) (*Process, error) {
 	cmd := exec.Command(s.Path, s.Args...)
-	cmd.Args[0], cmd.Dir, cmd.Stdout, cmd.Stderr = "operator", s.Dir, s.Stdout, s.Stderr
+	cmd.Args[0], cmd.Dir, cmd.Stdout, cmd.Stderr = s.name(), s.Dir, s.Stdout, s.Stderr
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(s.Env, "HOME="+s.Shared, "KOPF_STDIN_GUARD=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -108,6 +108,23 @@ func TestProxy_WatchIsPassedOn(t *testing.T) {
 	}
 }
 
+func TestProxy_SignsOfLifeAreNoWork(t *testing.T) {
+	p := try(t, copyOf(t, theSource(t, "alive"), "", copy.Options{}), Options{})
+	_, before := p.Busy()
+	if _, err := p.operator.Resource(leases).Namespace("alive").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, after := p.Busy(); !after.Equal(before) || !p.LastUse().IsZero() {
+		t.Error("a request for leases counts as work")
+	}
+	if _, err := p.operator.Resource(configMaps).Namespace("alive").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if p.LastUse().IsZero() {
+		t.Error("a request for objects does not count")
+	}
+}
+
 // TestProxy_KeepsChanges reads a namespace, changes an object there, and then reads all namespaces.
 func TestProxy_KeepsChanges(t *testing.T) {
 	c := theSource(t, "keep")

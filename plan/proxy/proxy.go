@@ -99,7 +99,8 @@ type Proxy struct {
 	mu       sync.Mutex
 	requests []Request
 	busy     int
-	last     time.Time
+	last     time.Time // last answer
+	used     time.Time // last request for objects
 }
 
 // New returns a proxy. It sends no request.
@@ -154,10 +155,10 @@ func (p *Proxy) Close() error {
 
 // ServeHTTP answers a request of the operator.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	done := p.begin()
-	defer done()
 	from := senderOf(r.Header)
 	i, ok := infoOf(r)
+	done := p.begin(!ok || !isSignOfLife(i.resource.GroupResource()), ok && !i.isReview())
+	defer done()
 	if !ok {
 		if !isKnown(r) {
 			answer(w, &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "a plan does not know this path"})
@@ -191,11 +192,18 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// begin counts a request until done is called. Further calls of done do nothing.
-func (p *Proxy) begin() (done func()) {
+// begin counts a request until done is called. Further calls of done do nothing. If isWork is false, the request counts as none. If
+// hasObjects is true, the request is for objects.
+func (p *Proxy) begin(isWork, hasObjects bool) (done func()) {
+	if !isWork {
+		return func() {}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.busy++
+	if hasObjects {
+		p.used = time.Now()
+	}
 	return sync.OnceFunc(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -250,7 +258,15 @@ func (p *Proxy) Requests() []Request {
 // Untried returns the reasons why the copy differs from the cluster, sorted by resource.
 func (p *Proxy) Untried() []Untried { return p.loader.notes() }
 
-// Busy returns the number of requests that are being answered, without watches, and the time of the last answer.
+// LastUse returns the time of the last request for objects; zero before the first. Leases and peering objects do not count.
+func (p *Proxy) LastUse() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
+// Busy returns the number of requests that are being answered, without watches, and the time of the last answer. Requests for leases and
+// peering objects do not count, because operators send them for as long as they run.
 func (p *Proxy) Busy() (requests int, last time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -125,13 +125,16 @@ func isDryRun(r *http.Request) bool { return r.URL.Query().Has("dryRun") }
 // operator, and webhook configurations would make the control plane call programs of the cluster. Reviews are not objects.
 func neverCopied(r schema.GroupResource) bool {
 	switch r.Group {
-	case "coordination.k8s.io":
-		return r.Resource == "leases"
 	case "admissionregistration.k8s.io":
 		return strings.HasSuffix(r.Resource, "webhookconfigurations")
 	case "apiregistration.k8s.io", "authorization.k8s.io", "authentication.k8s.io":
 		return true
 	default:
-		return r.Resource == "kopfpeerings" || r.Resource == "clusterkopfpeerings"
+		return isSignOfLife(r)
 	}
+}
+
+// isSignOfLife reports whether the objects of a resource show other processes that an operator is alive.
+func isSignOfLife(r schema.GroupResource) bool {
+	return r.Group == "coordination.k8s.io" && r.Resource == "leases" || r.Resource == "kopfpeerings" || r.Resource == "clusterkopfpeerings"
 }

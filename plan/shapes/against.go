@@ -10,8 +10,12 @@ import (
 
 // Against is a comparison with another build of the operator, on an identical copy.
 type Against struct {
-	Build  string `json:"build"`            // git ref of the other build, or the file of its program
+	Build  string `json:"build"`            // git ref of the other build, the file of its program, or the command that runs it
 	Commit string `json:"commit,omitempty"` // commit of the git ref; empty for a file
+
+	// Foreign is true for a program whose handlers are not known. Then the changed objects, their final states and the rejected requests
+	// are compared, and nothing else.
+	Foreign bool `json:"foreign,omitempty"`
 
 	// Ended is the reason why a run of the other build ended early, so that the comparison is incomplete; empty if both
 	// runs had finished all work.

@@ -16,6 +16,12 @@ import (
 // Compare compares a trial with two trials of another build, which all started with identical copies. Fields that differ
 // between the two trials of the other build are noise, and are not compared.
 func Compare(now, first, second Trial) *Against {
+	return compare(now, first, second, newOwnFields, false)
+}
+
+// compare implements [Compare], with a function that returns the operator's own fields of a trial. If foreign is true, the handlers
+// and the verbs of the requests are unknown, and are not compared.
+func compare(now, first, second Trial, own func(Trial) ownFields, foreign bool) *Against {
 	trees := make(map[string]map[string]any)
 	for _, t := range []Trial{first, second, now} {
 		for _, r := range t.Requests {
@@ -24,8 +30,8 @@ func Compare(now, first, second Trial) *Against {
 			}
 		}
 	}
-	c := comparer{versions: newVersions(first, now), noise: make(map[string]bool), noisy: make(map[string]bool), found: make(map[string]*Difference)}
-	all := [3]map[subject]Shape{subjects(first, trees), subjects(second, trees), subjects(now, trees)}
+	c := comparer{foreign: foreign, versions: newVersions(first, now), noise: make(map[string]bool), noisy: make(map[string]bool), found: make(map[string]*Difference)}
+	all := [3]map[subject]Shape{subjects(first, trees, own(first)), subjects(second, trees, own(second)), subjects(now, trees, own(now))}
 	keys := maps.Clone(all[0])
 	for _, m := range all[1:] {
 		maps.Copy(keys, m)
@@ -68,8 +74,8 @@ type subject struct {
 }
 
 // subjects returns the shapes of all objects of a trial.
-func subjects(t Trial, trees map[string]map[string]any) map[subject]Shape {
-	g := &grouper{own: newOwnFields(t), started: t.Operator.Started, trees: trees, exact: true}
+func subjects(t Trial, trees map[string]map[string]any, own ownFields) map[subject]Shape {
+	g := &grouper{own: own, started: t.Operator.Started, trees: trees, exact: true, places: placesOf(t)}
 	byObject, rest := g.attribute(t)
 	all := make(map[subject]Shape)
 	for _, o := range t.Objects {
@@ -84,7 +90,7 @@ func subjects(t Trial, trees map[string]map[string]any) map[subject]Shape {
 	}
 	for _, e := range effects(rest) {
 		n := newNormaliser(e.namespace, e.name, uidOf(e.requests[0]), nil)
-		n.exact = true
+		n.exact, n.places = true, g.places
 		if w, ok := e.write(n, g.own); ok {
 			all[subject{e.resource, e.namespace, e.name, true}] = Shape{Resource: e.resource, Writes: []Write{w}}
 		}
@@ -94,10 +100,11 @@ func subjects(t Trial, trees map[string]map[string]any) map[subject]Shape {
 
 // comparer collects the result of a comparison.
 type comparer struct {
-	noise map[string]bool // fields that are not compared
-	noisy map[string]bool // resources whose unattributed objects seem to have random names
-	found map[string]*Difference
-	same  int
+	foreign bool            // the clients and the verbs of requests are not compared
+	noise   map[string]bool // fields that are not compared
+	noisy   map[string]bool // resources whose unattributed objects seem to have random names
+	found   map[string]*Difference
+	same    int
 
 	versions *versions
 }
@@ -110,7 +117,7 @@ func (c *comparer) compare(s subject, known, now, first, second Shape) {
 		c.noise[s.resource+" without a handled object"] = true
 		return
 	}
-	a, b, n := factsOf(first, nil), factsOf(second, first.Writes), factsOf(now, first.Writes)
+	a, b, n := c.factsOf(first, nil), c.factsOf(second, first.Writes), c.factsOf(now, first.Writes)
 	isNewFailure := func(path string) bool { return n.failures[path] && !a.failures[path] && !b.failures[path] }
 	masked, keys := make(map[string]bool), make(map[string]int)
 	for _, change := range a.differences(b) {
@@ -210,7 +217,7 @@ func (f facts) differences(now facts) []Change {
 
 // factsOf returns the facts of a shape. The reference is the writes of the first trial of the other build. A created object whose name is
 // not in the reference is matched with a created object of the reference: see [identities].
-func factsOf(s Shape, reference []Write) facts {
+func (c *comparer) factsOf(s Shape, reference []Write) facts {
 	f := facts{values: make(map[string]*fact), failures: make(map[string]bool)}
 	names := make(counter)
 	for _, h := range s.Handlers {
@@ -233,10 +240,14 @@ func factsOf(s Shape, reference []Write) facts {
 		if old, ok := renamed[i]; ok {
 			f.values[path+" name"] = &fact{value: w.Name, otherwise: old, by: w.By}
 		}
-		f.set(path, strings.Join(slices.Sorted(slices.Values(w.Verbs)), ", ")+" by "+cmp.Or(strings.Join(w.By, ", "), "an unknown client"), w.By...)
-		for _, c := range w.Changes {
-			parent := path + " " + c.Path[:max(0, strings.LastIndexAny(c.Path, ".["))]
-			f.values[path+" "+c.Path] = &fact{c.New, c.Old, parent, w.By}
+		if c.foreign {
+			f.set(path, w.effect(), w.By...)
+		} else {
+			f.set(path, strings.Join(slices.Sorted(slices.Values(w.Verbs)), ", ")+" by "+cmp.Or(strings.Join(w.By, ", "), "an unknown client"), w.By...)
+		}
+		for _, change := range w.Changes {
+			parent := path + " " + change.Path[:max(0, strings.LastIndexAny(change.Path, ".["))]
+			f.values[path+" "+change.Path] = &fact{change.New, change.Old, parent, w.By}
 		}
 		f.set(path+" refused", strings.Join(w.Refused, "; "), w.By...)
 		f.failures[path] = len(w.Refused) > 0

@@ -22,6 +22,9 @@ type Trial struct {
 	Objects  []*inspect.Object
 	Operator inspect.Operator
 	Handlers []inspect.Handler
+
+	// Places are folders and addresses of this run, by their placeholders. A comparison replaces them, because they differ between runs.
+	Places map[string]string
 }
 
 // Group returns the shapes of a trial, with failures first, and the numbers of requests.
@@ -53,8 +56,9 @@ type grouper struct {
 	started time.Time         // start of the operator
 	shapes  map[string]*Shape // shapes by the JSON of the shape without its id
 
-	trees map[string]map[string]any // objects by uid before the first request; nil if the requests have them
-	exact bool                      // keep the differences between replaced values of Secrets
+	trees  map[string]map[string]any // objects by uid before the first request; nil if the requests have them
+	exact  bool                      // keep the differences between replaced values of Secrets
+	places []place                   // replaced texts; nil outside of comparisons
 }
 
 // attribute divides the requests among the handled objects. The requests in rest belong to no handled object.
@@ -131,7 +135,7 @@ func (g *grouper) shape(o *inspect.Object, requests []proxy.Request) Shape {
 		}
 	}
 	n := newNormaliser(o.Namespace, o.Name, o.UID, tree)
-	n.exact = g.exact
+	n.exact, n.places = g.exact, g.places
 	s := Shape{Resource: o.Resource, Short: o.Short, Handlers: g.handlers(o, n), Pass: pass(o, n)}
 	for _, e := range effects(requests) {
 		if slices.ContainsFunc(e.requests, isBookkeeping) && len(e.handlers) == 0 {

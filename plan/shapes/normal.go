@@ -17,6 +17,24 @@ type normaliser struct {
 	values               map[string]string // paths in the object's spec by the JSON of their values
 	words                []string          // strings among these values, the longest first
 	exact                bool              // keep the differences between replaced values of Secrets
+	places               []place           // texts of the run to replace, the longest first
+}
+
+// place is a folder or an address of a run, with its placeholder.
+type place struct{ text, placeholder string }
+
+// placesOf returns the places of a run, the longest first. The root folder is none.
+func placesOf(t Trial) []place {
+	var all []place
+	for placeholder, text := range t.Places {
+		if text != "" && text != "/" {
+			all = append(all, place{text, placeholder})
+		}
+	}
+	slices.SortFunc(all, func(a, b place) int {
+		return cmp.Or(len(b.text)-len(a.text), strings.Compare(a.placeholder, b.placeholder))
+	})
+	return all
 }
 
 // newNormaliser returns the normaliser of a handled object. The tree may be nil.
@@ -52,11 +70,18 @@ var (
 	uidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timePattern   = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?`)
 	hiddenPattern = regexp.MustCompile(`redacted-[0-9a-f]{8}|cmVkYWN0ZWQt[A-Za-z0-9+/]{11}=`) // a replacement of the package redaction, or its Base64
+	portPattern   = regexp.MustCompile(`((?:tcp|udp)[46]? \S+):\d+->`)                        // the port that the system chose for a connection, in an error of Go
 	suffixPattern = regexp.MustCompile(`^(.+-)[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 )
 
-// text replaces the values of the object, times and UIDs in a string with placeholders.
+// text replaces the values of the object, places, ports of connections, times and UIDs in a string with placeholders.
 func (n *normaliser) text(s string) string {
+	if strings.Contains(s, "->") {
+		s = portPattern.ReplaceAllString(s, "$1:{port}->")
+	}
+	for _, p := range n.places {
+		s = replaceWord(s, p.text, p.placeholder)
+	}
 	s = timePattern.ReplaceAllString(s, "{time}")
 	for _, known := range []struct{ value, placeholder string }{{n.uid, "{uid}"}, {n.name, "{name}"}, {n.namespace, "{namespace}"}} {
 		s = replaceWord(s, known.value, known.placeholder)

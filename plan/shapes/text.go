@@ -298,7 +298,10 @@ func (p *Plan) footer(max int) string {
 	}
 	line("requests", counted(p.Requests))
 	if p.Against != nil {
-		line("requests of "+p.Against.name(), counted(p.Against.Requests))
+		line("requests of "+p.Against.name(), p.Against.counted())
+		if p.Against.Foreign {
+			line("compared", "changed objects, their final states, and rejected requests; "+p.Against.unknown(p.Shapes))
+		}
 		line("noise", p.Against.noise())
 		p.Against.versions(line)
 	}
@@ -319,18 +322,24 @@ func (p *Plan) rehandled() string {
 // counted formats the numbers of requests.
 func counted(requests []Request) string {
 	own := 0
-	var counts []string
+	var others []Request
 	for _, r := range requests {
 		if r.Own {
 			own += r.Count
-			continue
+		} else {
+			others = append(others, r)
 		}
-		counts = append(counts, thousands(r.Count)+" "+r.Verb+" "+r.Resource)
 	}
-	if len(counts) == 0 {
-		counts = []string{"none of handlers"}
+	return fmt.Sprintf("%s; %s of the operator itself", cmp.Or(listed(others), "none of handlers"), thousands(own))
+}
+
+// listed formats numbers of requests, without a difference between senders.
+func listed(requests []Request) string {
+	counts := make([]string, len(requests))
+	for i, r := range requests {
+		counts[i] = thousands(r.Count) + " " + r.Verb + " " + r.Resource
 	}
-	return fmt.Sprintf("%s; %s of the operator itself", strings.Join(counts, ", "), thousands(own))
+	return strings.Join(counts, ", ")
 }
 
 // Texts returns the header, the sentence, the text of each shape, and the footer of a plan, as in [Plan.WriteText].

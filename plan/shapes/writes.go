@@ -171,13 +171,18 @@ type ownFields struct {
 // newOwnFields returns the fields of the operator of a trial. By default, annotations have the same prefix as the finalizer. A startup
 // handler can set another one: the operator then stores the last handled state under it.
 func newOwnFields(t Trial) ownFields {
+	return ownFieldsIn(t, func(r proxy.Request) bool { return r.Handler == inspect.PlanEngine })
+}
+
+// ownFieldsIn is as [newOwnFields], with a function that reports whether a request can be the operator's own.
+func ownFieldsIn(t Trial, isOwn func(proxy.Request) bool) ownFields {
 	finalizer := t.Operator.Finalizer
 	f := ownFields{finalizer: finalizer, prefixes: []string{"kopf.zalando.org/", "kopf.dev/"}}
 	if prefix, _, ok := strings.Cut(finalizer, "/"); ok {
 		f.prefixes = append(f.prefixes, prefix+"/")
 	}
 	for _, r := range t.Requests {
-		if r.Handler != inspect.PlanEngine {
+		if !isOwn(r) {
 			continue
 		}
 		meta, _ := r.After["metadata"].(map[string]any)

@@ -6,22 +6,24 @@ import (
 	"sync"
 )
 
-// maxTail is the maximum number of lines of the operator's output in an error.
-const maxTail = 20
+const (
+	maxTail  = 20      // maximum number of lines of the operator's output in an error
+	maxBytes = 8 << 10 // maximum number of bytes of the kept output
+)
 
-// tail is an [io.Writer] that keeps the last lines. It is safe for concurrent use.
+// tail is an [io.Writer] that keeps the last lines of at most 16 KiB. It is safe for concurrent use.
 type tail struct {
 	mu   sync.Mutex
-	text string
+	text []byte
 }
 
 // Write implements [io.Writer].
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.text += string(p)
-	if all := strings.SplitAfter(t.text, "\n"); len(all) > 2*maxTail {
-		t.text = strings.Join(all[len(all)-maxTail-1:], "")
+	t.text = append(t.text, p...)
+	if len(t.text) > 2*maxBytes {
+		t.text = append([]byte(nil), t.text[len(t.text)-maxBytes:]...)
 	}
 	return len(p), nil
 }
@@ -29,6 +31,6 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := slices.DeleteFunc(strings.Split(t.text, "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	all := slices.DeleteFunc(strings.Split(strings.ToValidUTF8(string(t.text), "�"), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
 	return all[max(0, len(all)-maxTail):]
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -32,6 +33,13 @@ type Options struct {
 	Binary, Dir string
 	Args        []string
 
+	// Foreign is true for a program without the inspector, which finds the cluster by the variable KUBECONFIG. Its trial ends when the
+	// program has sent no request for some time, or when it ends without an error. The other flags of Args are passed as they are.
+	Foreign bool
+
+	// Places are folders of this run, by their placeholders. Another run of the same operator may have others.
+	Places map[string]string
+
 	// Boxed runs the operator in a box. Env are the operator's environment variables; Visible, Emptied and Hidden are as in [box.Spec].
 	Boxed                    bool
 	Env                      []string
@@ -55,23 +63,30 @@ type Result struct {
 	Untried  []proxy.Untried
 
 	// Objects are the last states of all objects that the operator has seen, including deleted objects. Snapshot is the last state of the
-	// operator.
+	// operator. For a foreign program, there are no objects, and the state is empty.
 	Objects  []*inspect.Object
 	Snapshot *inspect.Snapshot
+
+	// Places are the folders and the address of this run, by their placeholders.
+	Places map[string]string
 
 	// Ended is the reason why the run ended early, with work left to do; empty if the operator had finished all work.
 	Ended string
 }
 
-// ExitError is the error of an operator that ended on its own.
+// ExitError is the error of an operator that ended on its own, or that did not use its cluster.
 type ExitError struct {
 	Err    error    // error with the exit code; nil for the code 0
+	Unused bool     // the operator has sent no request for objects
 	Output []string // last lines of the operator's output
 }
 
 // Error implements the error interface.
 func (e *ExitError) Error() string {
 	text := "the operator ended by itself"
+	if e.Unused {
+		text = "the program has sent no request for objects to the server of $KUBECONFIG"
+	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
@@ -141,17 +156,9 @@ func (t *trial) recorded(r proxy.Request) {
 }
 
 func (t *trial) run(ctx context.Context, socket string) (*Result, error) {
-	inspector, kubeconfig, shared := filepath.Join(t.Folder, "inspector.sock"), filepath.Join(t.Folder, "kubeconfig"), filepath.Join(t.Folder, "shared")
+	kubeconfig, shared := filepath.Join(t.Folder, kubeconfigName), filepath.Join(t.Folder, "shared")
 	if err := os.Mkdir(shared, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for the operator: %w", err)
-	}
-	token := rand.Text()
-	client := inspect.NewClient(func(ctx context.Context) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", inspector)
-	}, token)
-	address := "unix:" + inspector
-	if t.Boxed {
-		address = "tcp:" + box.Inspector
 	}
 	server, unforward, err := t.address(socket)
 	if err != nil {
@@ -165,34 +172,79 @@ func (t *trial) run(ctx context.Context, socket string) (*Result, error) {
 	t.started = time.Now()
 	t.mu.Unlock()
 	var output tail
-	operator, err := t.start(box.Spec{
-		Path: t.Binary, Dir: t.Dir, Socket: socket, Inspector: inspector, Shared: shared,
-		Visible: append(slices.Clone(t.Visible), filepath.Dir(t.Binary), t.Folder), Emptied: t.Emptied, Hidden: t.Hidden,
-		Args:   append([]string{"--kubeconfig=" + kubeconfig, "--inspect=" + address, "--standalone", "--quiet"}, t.Args...),
-		Env:    append(slices.Clone(t.Env), "KUBECONFIG="+kubeconfig, inspect.PlanVariable+"="+strconv.Itoa(t.Calls), inspect.TokenVariable+"="+token),
-		Stdout: &output, Stderr: &output,
-	})
+	spec := box.Spec{
+		Path: t.Binary, Args: t.Args, Dir: t.Dir, Socket: socket, Shared: shared,
+		Visible: append(slices.Clone(t.Visible), t.Folder), Emptied: t.Emptied, Hidden: t.Hidden,
+		Env: append(slices.Clone(t.Env), "KUBECONFIG="+kubeconfig), Stdout: &output, Stderr: &output,
+	}
+	var f follower = &foreign{started: t.started, lastUse: t.server.LastUse}
+	unfollow := func() {}
+	if t.Foreign {
+		spec.Name = filepath.Base(t.Binary) // the program may have several functions, and choose one by its name
+	} else {
+		spec.Visible = append(spec.Visible, filepath.Dir(t.Binary))
+		f, unfollow = t.inspected(ctx, &spec)
+	}
+	operator, err := t.start(spec)
 	if err != nil {
+		unfollow()
 		return nil, err
 	}
-	watching, stop := context.WithCancel(ctx)
-	w := newWatcher()
-	var watcher sync.WaitGroup
-	watcher.Go(func() { w.follow(watching, client) })
-	ended, err := t.await(ctx, w, operator)
+	ended, err := t.await(ctx, f, operator)
 	if exit, ok := errors.AsType[*ExitError](err); ok {
 		exit.Output = output.lines()
 	}
 	operator.Stop(stopTime)
-	stop()
-	watcher.Wait()
+	unfollow()
 	if err != nil {
 		return nil, err
 	}
-	objects, snapshot := w.seen()
-	requests := slices.DeleteFunc(t.server.Requests(), func(r proxy.Request) bool { return r.At.Before(t.started) || r.At.After(w.settledAt()) })
-	return &Result{Requests: requests, Untried: t.server.Untried(), Objects: objects, Snapshot: snapshot, Ended: ended}, nil
+	objects, snapshot := f.seen()
+	requests := slices.DeleteFunc(t.server.Requests(), func(r proxy.Request) bool { return r.At.Before(t.started) || r.At.After(f.settledAt()) })
+	places := map[string]string{"{server}": strings.TrimPrefix(server, "http://"), "{temp}": t.Folder}
+	maps.Copy(places, t.Places)
+	return &Result{Requests: requests, Untried: t.server.Untried(), Objects: objects, Snapshot: snapshot, Places: places, Ended: ended}, nil
 }
+
+// inspected adds the inspector of the operator to its box, and follows it until unfollow is called.
+func (t *trial) inspected(ctx context.Context, spec *box.Spec) (_ follower, unfollow func()) {
+	spec.Inspector = filepath.Join(t.Folder, "inspector.sock")
+	token := rand.Text()
+	client := inspect.NewClient(func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", spec.Inspector)
+	}, token)
+	address := "unix:" + spec.Inspector
+	if t.Boxed {
+		address = "tcp:" + box.Inspector
+	}
+	spec.Args = append([]string{"--kubeconfig=" + filepath.Join(t.Folder, kubeconfigName), "--inspect=" + address, "--standalone", "--quiet"}, spec.Args...)
+	spec.Env = append(spec.Env, inspect.PlanVariable+"="+strconv.Itoa(t.Calls), inspect.TokenVariable+"="+token)
+	watching, stop := context.WithCancel(ctx)
+	w := newWatcher()
+	var watcher sync.WaitGroup
+	watcher.Go(func() { w.follow(watching, client) })
+	return w, func() {
+		stop()
+		watcher.Wait()
+	}
+}
+
+// follower decides when a trial is over.
+type follower interface {
+	// settled is as in [watcher.settled].
+	settled(requests int, last time.Time) (done bool, unfinished string)
+	// refused returns the reason why the operator cannot work; empty if it can.
+	refused() string
+	// pending describes the unfinished work.
+	pending() string
+	// settle ends the trial. It returns an error if the trial has no result.
+	settle() error
+	settledAt() time.Time
+	seen() ([]*inspect.Object, *inspect.Snapshot)
+}
+
+// kubeconfigName is the name of the operator's kubeconfig in [Options].Folder, and kubeconfigText its text.
+const kubeconfigName = "kubeconfig"
 
 const kubeconfigText = `{"apiVersion": "v1", "kind": "Config", "current-context": "plan",
 "clusters": [{"name": "plan", "cluster": {"server": %q}}], "contexts": [{"name": "plan", "context": {"cluster": "plan", "user": "plan"}}],
@@ -224,7 +276,7 @@ func (t *trial) start(s box.Spec) (*box.Process, error) {
 }
 
 // await waits until all work is done or a limit is reached. It returns the reason of an early end; empty if all work is done.
-func (t *trial) await(ctx context.Context, w *watcher, operator *box.Process) (string, error) {
+func (t *trial) await(ctx context.Context, f follower, operator *box.Process) (string, error) {
 	late := time.NewTimer(t.Timeout)
 	defer late.Stop()
 	look := time.NewTicker(lookEvery)
@@ -237,23 +289,26 @@ func (t *trial) await(ctx context.Context, w *watcher, operator *box.Process) (s
 		case err := <-t.failed:
 			return "", err
 		case <-operator.Done():
+			if t.Foreign && operator.Err() == nil {
+				return "", f.settle()
+			}
 			return "", &ExitError{Err: operator.Err()}
 		case <-t.enough:
-			return fmt.Sprintf("--max-writes=%d was reached", t.MaxWrites), w.settle()
+			return fmt.Sprintf("--max-writes=%d was reached", t.MaxWrites), f.settle()
 		case <-late.C:
-			return fmt.Sprintf("--timeout=%s was over: %s", t.Timeout, w.pending()), w.settle()
+			return fmt.Sprintf("--timeout=%s was over: %s", t.Timeout, f.pending()), f.settle()
 		case <-look.C:
-			switch reason := w.refused(); {
+			switch reason := f.refused(); {
 			case reason == "":
 				refused = time.Time{}
 			case refused.IsZero():
 				refused = time.Now()
 			case time.Since(refused) > quiet:
-				return reason, w.settle()
+				return reason, f.settle()
 			}
 			requests, last := t.server.Busy()
-			if done, unfinished := w.settled(requests, last); done {
-				return unfinished, w.settle()
+			if done, unfinished := f.settled(requests, last); done {
+				return unfinished, f.settle()
 			}
 		}
 	}
