@@ -3,6 +3,7 @@ package kube
 import (
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,8 +13,11 @@ import (
 
 // connections counts the users of a session's connections. Streams may continue long after the session was closed;
 // the connections close with the last stream.
+//
+// Watch streams have a connection of their own. On a connection that also serves many other requests, an API server
+// sends their events many seconds late, because it flushes each event, and each flush waits for the turn of the stream.
 type connections struct {
-	next http.RoundTripper
+	requests, streams http.RoundTripper
 
 	mu     sync.Mutex
 	users  int
@@ -32,7 +36,11 @@ func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	c.users++
 	c.mu.Unlock()
-	resp, err := c.next.RoundTrip(req)
+	transport := c.requests
+	if isWatch(req) {
+		transport = c.streams
+	}
+	resp, err := transport.RoundTrip(req)
 	if err != nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		c.leave() // after a switch of protocols, the caller owns the connection
 		return resp, err
@@ -41,8 +49,10 @@ func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper returns the transport that owns the connections.
-func (c *connections) WrappedRoundTripper() http.RoundTripper { return c.next }
+// isWatch reports whether a request opens a watch stream.
+func isWatch(req *http.Request) bool {
+	return req.Method == http.MethodGet && strings.Contains(req.URL.RawQuery, "watch=")
+}
 
 func (c *connections) leave() {
 	c.mu.Lock()
@@ -63,7 +73,8 @@ func (c *connections) close() {
 
 // closeIdle closes the connections that are idle, now and after the delay.
 func (c *connections) closeIdle(delay time.Duration) {
-	utilnet.CloseIdleConnectionsFor(c.next)
+	utilnet.CloseIdleConnectionsFor(c.requests)
+	utilnet.CloseIdleConnectionsFor(c.streams)
 	if delay <= lastDelay {
 		time.AfterFunc(delay, func() { c.closeIdle(2 * delay) })
 	}

@@ -32,22 +32,26 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 	config = rest.CopyConfig(config)
 	config.Timeout = 0 // each request has its own deadline, and streams have none
 	if config.Dial == nil {
-		// A separate dialer per session prevents client-go from sharing connections between sessions. It would reuse
-		// connections that were opened with an old certificate.
 		config.Dial = dialer(connectTimeout).DialContext
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("parse server address: %w", printable.Error(err))
 	}
-	transport, err := rest.TransportFor(config)
+	// client-go shares connections between transports, but not between those with dialers. It would reuse connections
+	// that were opened with an old certificate.
+	requests, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("configure connection: %w", printable.Error(err))
+	}
+	streams, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("configure connection for watch streams: %w", printable.Error(err))
 	}
 	base.RawQuery, base.Fragment = "", ""
 	base.Path = strings.TrimRight(base.Path, "/")
 	address := url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path, RawPath: base.RawPath}
-	return &Session{base: base, address: address.String(), connections: &connections{next: transport}}, nil
+	return &Session{base: base, address: address.String(), connections: &connections{requests: requests, streams: streams}}, nil
 }
 
 func dialer(connectTimeout time.Duration) *net.Dialer {

@@ -14,6 +14,7 @@ import (
 
 // serverConnections counts the connections of a test server.
 type serverConnections struct {
+	http2  bool // also serve HTTP/2, over TLS
 	opened atomic.Int32
 	closed chan struct{} // one each
 }
@@ -29,7 +30,11 @@ func (c *serverConnections) of(handler http.HandlerFunc) *httptest.Server {
 			c.closed <- struct{}{}
 		}
 	}
-	server.Start()
+	if server.EnableHTTP2 = c.http2; c.http2 {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
 	return server
 }
 
@@ -56,6 +61,44 @@ func TestSession_SharesNoConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	if n := conns.opened.Load(); n != 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+func TestSession_StreamsHaveOneConnectionOfTheirOwn(t *testing.T) {
+	conns := serverConnections{http2: true}
+	watchers, others := make(chan string, 2), make(chan string, 2)
+	server := conns.of(func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("watch") {
+			others <- r.RemoteAddr
+			_, _ = io.WriteString(w, example)
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		watchers <- r.RemoteAddr
+		<-r.Context().Done()
+	})
+	defer server.Close()
+	session, err := NewSession(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	client := NewClient(Fixed(session), ClientOptions{})
+	for range 2 {
+		stream, err := client.Watch(t.Context(), examples, "ns", ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		if _, err := client.Get(t.Context(), examples, "ns", "n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if watcher, other := <-watchers, <-others; watcher != <-watchers || other != <-others || watcher == other {
+		t.Errorf("the connections of streams and of other requests: %s, %s", watcher, other)
 	}
 	if n := conns.opened.Load(); n != 2 {
 		t.Errorf("%d connections", n)
