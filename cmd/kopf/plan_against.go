@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/plan/shapes"
@@ -43,6 +44,8 @@ func (p *planner) compare(ctx context.Context, o trial.Options, now *trial.Resul
 	}
 	against := compare(recordOf(now), recordOf(before[0]), recordOf(before[1]))
 	against.Build, against.Commit = p.against.name, p.against.commit
+	both := untried(now)
+	against.NotTried = slices.DeleteFunc(untried(before[0]), func(reason string) bool { return slices.Contains(both, reason) })
 	for _, result := range before {
 		if against.Ended == "" {
 			against.Ended = result.Ended

@@ -106,18 +106,25 @@ func notTried(result *trial.Result) []string {
 			all = append(all, "admission handler "+h.ID)
 		}
 	}
+	all = append(all, untried(result)...)
+	for _, u := range result.Snapshot.Unserved {
+		all = append(all, fmt.Sprintf("%s: %s (handlers: %s)", u.Selector, u.Reason, strings.Join(u.Handlers, ", ")))
+	}
+	for _, a := range result.Snapshot.Operator.Alarms {
+		all = append(all, "alarm "+string(a.Kind)+": "+a.Message)
+	}
+	return all
+}
+
+// untried returns the reasons why the copy of a trial differs from the cluster.
+func untried(result *trial.Result) []string {
+	var all []string
 	for _, u := range result.Untried {
 		text := u.Resource.GroupResource().String()
 		if u.Namespace != "" {
 			text += " in " + u.Namespace
 		}
 		all = append(all, text+": "+u.Reason)
-	}
-	for _, u := range result.Snapshot.Unserved {
-		all = append(all, fmt.Sprintf("%s: %s (handlers: %s)", u.Selector, u.Reason, strings.Join(u.Handlers, ", ")))
-	}
-	for _, a := range result.Snapshot.Operator.Alarms {
-		all = append(all, "alarm "+string(a.Kind)+": "+a.Message)
 	}
 	return all
 }

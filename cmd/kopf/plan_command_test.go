@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
@@ -49,6 +51,10 @@ func foreignMain() error {
 				return err
 			}
 		}
+	}
+	_, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("default").Get(ctx, "a", metav1.GetOptions{}, "log")
+	if !apierrors.IsForbidden(err) {
+		return fmt.Errorf("the log of a container in a plan: %w", err)
 	}
 	w, err := objects.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	if err != nil {
@@ -104,6 +110,9 @@ func TestE2E_PlanAgainstACommand(t *testing.T) {
 	}
 	if noise := []string{object + " spec.token"}; plan.Against.AsBefore != 1 || !slices.Equal(plan.Against.Noise, noise) || plan.Against.Ended != "" {
 		t.Errorf("%+v", plan.Against)
+	}
+	if all := plan.Against.NotTried; len(all) != 1 || !strings.HasPrefix(all[0], "pods in default: ") {
+		t.Errorf("not tried: %q", all)
 	}
 	if want := []shapes.Request{{Verb: "patch", Resource: "kopfexamples.v1.kopf.dev", Count: 6}}; !slices.Equal(plan.Against.Requests, want) {
 		t.Errorf("%+v", plan.Against.Requests)

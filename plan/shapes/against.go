@@ -26,6 +26,9 @@ type Against struct {
 	Noise       []string     `json:"noise"`       // fields that differ between two runs of the other build, and are not compared
 	Requests    []Request    `json:"requests"`    // requests of the other build
 
+	// NotTried are the reasons why the other build saw other objects than in the cluster, without the reasons that hold for this build, too.
+	NotTried []string `json:"notTried,omitempty"`
+
 	// Handlers are the handlers of both builds whose behaviour or version differs.
 	Handlers []HandlerDifference `json:"handlers,omitempty"`
 }

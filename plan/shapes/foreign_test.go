@@ -77,8 +77,10 @@ func TestCompareForeign_ComparesEffectsAndNoHandlers(t *testing.T) {
 	}
 	p := plan(1)
 	p.Against = a
+	a.NotTried = []string{"pods: exec needs a running program"}
 	var text strings.Builder
-	if err := p.WriteText(&text, 1<<20); err != nil || !strings.Contains(text.String(), "\n  compared: changed objects, their final states, and rejected requests; the handlers of python op.py are not known") {
+	if err := p.WriteText(&text, 1<<20); err != nil || !strings.Contains(text.String(), "\n  compared: changed objects, their final states, and rejected requests; the handlers of python op.py are not known") ||
+		!strings.Contains(text.String(), "\n  not tried by python op.py: pods: exec needs a running program\n") {
 		t.Errorf("%v: %s", err, &text)
 	}
 }

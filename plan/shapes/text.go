@@ -306,6 +306,9 @@ func (p *Plan) footer(max int) string {
 		p.Against.versions(line)
 	}
 	line("not tried", cmp.Or(strings.Join(p.NotTried, ", "), "nothing"))
+	if p.Against != nil && len(p.Against.NotTried) > 0 {
+		line("not tried by "+p.Against.name(), strings.Join(p.Against.NotTried, ", "))
+	}
 	line("not known", cmp.Or(strings.Join(p.CannotTell, ", "), "nothing"))
 	return b.String()
 }
