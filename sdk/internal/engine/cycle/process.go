@@ -271,7 +271,7 @@ func (p *Processor) holdChanges(ctx context.Context, c *cycle, unwritten error) 
 	}
 	held := c.memory.Outbox.Held
 	if held == nil {
-		return nil, c.apply(ctx)
+		return nil, errors.Join(c.apply(ctx), unwritten) // also if the earlier outcomes were discarded, so that the object is handled again
 	}
 	if discarded := c.memory.Outbox.Put(outbox.Writes{Handlers: c.writes.Handlers.Take()}); discarded > 0 {
 		c.unpostedSubject().Logger.Error(fmt.Sprintf("Discarding %d transformations by event handlers: the API server accepts no patch, and %d are kept",

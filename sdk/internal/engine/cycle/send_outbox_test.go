@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -51,29 +52,35 @@ func TestWriteHeld_NewerVersionHasItsOwnCycle(t *testing.T) {
 		statuses []int  // answers to the requests for the records and for the status
 		ready    bool
 		failed   bool
+		dropped  bool // the changes end with a transformation that never succeeds
 	}{
-		{"1", []int{ok, ok}, false, false},
-		{"1", []int{ok, refused}, false, false},
-		{"1", []int{ok, down}, false, true},
-		{"1", []int{down}, false, true},
-		{"9", []int{ok, ok}, true, false}, // the records were stored before, and only the answer was lost
-		{"9", []int{ok, refused}, true, false},
-		{"9", []int{ok, down}, false, true},
+		{"1", []int{ok, ok}, false, false, false},
+		{"1", []int{ok, refused}, false, false, false},
+		{"1", []int{ok, down}, false, true, false},
+		{"1", []int{down}, false, true, false},
+		{"9", []int{ok, ok}, true, false, false}, // the records were stored before, and only the answer was lost
+		{"9", []int{ok, refused}, true, false, false},
+		{"9", []int{ok, down}, false, true, false},
+		{"1", []int{ok, ok}, false, true, true},
+		{"9", []int{ok, ok}, false, true, true},
 	} {
-		t.Run(fmt.Sprint(test.version, test.statuses), func(t *testing.T) {
+		t.Run(fmt.Sprint(test.version, test.statuses, test.dropped), func(t *testing.T) {
 			s := &patchServer{t: t, uid: "uid", statuses: test.statuses}
 			c := newPatchCycle(t, s)
 			c.object = object.Stub("v1", "Pod", "ns", "a", "uid", test.version)
 			c.served.Resource.Subresources = []string{"status"}
 			handlers := patch.NewPatch()
 			handlers.Set(object.Path{"status", "result"}, "found")
+			if test.dropped {
+				handlers.AddFn(func(map[string]any) error { return errors.New("it never succeeds") })
+			}
 			c.memory.Outbox.Put(outbox.Writes{Handlers: handlers, Own: c.writes.Own, About: []string{"created"}, Since: time.Unix(1, 0)})
 			handled := make(chan struct{})
 			q := queue.New(t.Context(), queue.Options{Process: func(ctx context.Context, batch *queue.Batch) *queue.Next {
 				defer close(handled)
 				c.batch = batch
 				ready, err := c.writeHeld(ctx)
-				if failed := err != nil; ready != test.ready || failed != test.failed || failed != (c.memory.Outbox.Held != nil) {
+				if failed := err != nil; ready != test.ready || failed != test.failed || (failed && !test.dropped) != (c.memory.Outbox.Held != nil) {
 					t.Errorf("handlers may be called: %t, %v; held: %v", ready, err, c.memory.Outbox.Held)
 				}
 				return nil
