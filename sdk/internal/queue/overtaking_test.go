@@ -80,6 +80,9 @@ func TestClass_LiveObjectsDuringACatchUp(t *testing.T) {
 		"half of the capacity":     {8 * time.Millisecond, 50 * time.Millisecond, 2.2},
 		"twice the whole capacity": {2 * time.Millisecond, 0, 16},
 	} {
+		if testing.Short() && tt.longest == 0 {
+			continue // needs more time than all other tests of the package together
+		}
 		took, waits := catchUpBeside(t, tt.interval)
 		if ratio := took.Seconds() / alone.Seconds(); ratio > tt.ratio {
 			t.Errorf("%s: the catch-up takes %.2f times as long", name, ratio)
