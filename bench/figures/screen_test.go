@@ -17,7 +17,7 @@ func TestScreen_ShowsWhatTheRendererDraws(t *testing.T) {
 	const w, h = 40, 12
 	frames := 500
 	if testing.Short() {
-		frames = 150
+		frames = 50
 	}
 	for _, term := range []string{"xterm-256color", "xterm-kitty", "linux"} {
 		random := rand.New(rand.NewPCG(1, 2))
