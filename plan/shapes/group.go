@@ -234,6 +234,9 @@ func (g *grouper) handler(o *inspect.Object, state *inspect.HandlerState, n *nor
 		if len(state.Attempts) == 0 {
 			return h, false
 		}
+		if last := state.Attempts[len(state.Attempts)-1]; last.Error != nil && state.State == inspect.PhaseDone { // the state does not have an ignored error
+			h.Outcome, h.Error = OutcomeIgnored, n.text(last.Error.Message)
+		}
 	}
 	if state.Error != nil {
 		if m := stepPattern.FindStringSubmatch(state.Error.Message); m != nil {

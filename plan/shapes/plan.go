@@ -95,7 +95,8 @@ type Outcome string
 const (
 	OutcomeSucceeds Outcome = "succeeds"
 	OutcomeFails    Outcome = "fails"
-	OutcomeFailed   Outcome = "failed" // the handler had failed before, and was not called
+	OutcomeFailed   Outcome = "failed"  // the handler had failed before, and was not called
+	OutcomeIgnored  Outcome = "ignored" // the handler would fail, and the operator ignores its errors
 	OutcomeWaits    Outcome = "waits"
 	OutcomeStops    Outcome = "stops"
 	OutcomeRuns     Outcome = "runs" // the run ended while the handler was running, or before the call of the handler

@@ -111,6 +111,25 @@ func TestGroup_ObjectsThatDifferInNamesAndValuesHaveOneShape(t *testing.T) {
 	}
 }
 
+func TestGroup_IgnoredErrorsAreShown(t *testing.T) {
+	event := inspect.HandlerState{
+		ID: "log", Kind: inspect.KindEvent, State: inspect.PhaseDone,
+		Attempts: []inspect.Attempt{{At: start, Error: &inspect.HandlerError{Message: "claim-1 is odd"}}},
+	}
+	all := group([]*inspect.Object{claim(1, event)})
+	if len(all) != 1 || all[0].Verdict != VerdictUnchanged || !slices.Equal(all[0].Handlers, []Handler{{ID: "log", Outcome: OutcomeIgnored, Error: "{name} is odd"}}) {
+		t.Errorf("%+v", all)
+	}
+	if text := all[0].text(); !strings.Contains(text, "log: would fail, and its errors are ignored: {name} is odd\n") {
+		t.Error(text)
+	}
+	repeated := done(inspect.HandlerState{})
+	repeated.Attempts = []inspect.Attempt{{At: start, Error: &inspect.HandlerError{Message: "once"}}, {At: start}}
+	if all := group([]*inspect.Object{claim(1, repeated)}); all[0].Handlers[0].Outcome != OutcomeSucceeds || all[0].Handlers[0].Error != "" {
+		t.Errorf("a later success counts: %+v", all)
+	}
+}
+
 func TestGroup_OtherBehaviourIsAnotherShape(t *testing.T) {
 	broken := done(inspect.HandlerState{State: inspect.PhaseFailed, Error: &inspect.HandlerError{Message: "claim-2 has no size"}})
 	waiting := done(inspect.HandlerState{

@@ -223,6 +223,8 @@ func (s Shape) text() string {
 			line("%s: stops at step %s; the rest is not known", h.ID, h.Step)
 		case OutcomeFails:
 			line("%s: would fail: %s", h.ID, cmp.Or(h.Error, "the error is in the report of an earlier cause"))
+		case OutcomeIgnored:
+			line("%s: would fail, and its errors are ignored: %s", h.ID, h.Error)
 		case OutcomeFailed:
 			line("%s: has failed before, and would not be called: %s", h.ID, cmp.Or(h.Error, "its error is not known"))
 		case OutcomeWaits:
