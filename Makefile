@@ -120,6 +120,10 @@ faults: controlplane ## Break everything for 10 minutes, crowd webhooks and dist
 	cd sdk/leaderelection && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Freeze .
 	cd sdk && KOPF_FREEZES=$(FREEZES) $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run Frozen ./peering
 
+.PHONY: plan-truth
+plan-truth: controlplane ## Compare the plans for all examples with the operators in a cluster; it needs user namespaces
+	KOPF_PLAN_TRUTH=1 $(GO) test $(TESTFLAGS) -count 1 -timeout 60m -v -run PlanIsTheTruth ./cmd/kopf
+
 .PHONY: soak-shards
 soak-shards: controlplane ## Kill and add replicas that share 2,000 objects, for 10 minutes; SOAK=5m for less
 	@mkdir -p bench/results

@@ -33,7 +33,7 @@ func TestE2E_PlanOfRehandlingIsTheTruth(t *testing.T) {
 	for _, name := range []string{"old", "older", "handled", "failing", "paused"} {
 		put(name, map[string]string{"failing": "fail"}[name])
 	}
-	s.run()
+	s.run(nil)
 	for _, name := range []string{"old", "older", "failing", "paused"} { // as if the operator had had no versions then
 		annotate(name, "kopf.zalando.org/handler-versions", "null")
 	}

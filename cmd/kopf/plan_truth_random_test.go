@@ -45,7 +45,7 @@ func TestE2E_PlanOfRandomObjectsIsTheTruth(t *testing.T) {
 	for i := range known {
 		create(i)
 	}
-	s.run()
+	s.run(nil)
 	for i := range known {
 		name := fmt.Sprintf("kex-%d", i)
 		if random.IntN(2) == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -125,7 +126,7 @@ func newWritesRecorder(t *testing.T, cluster *devcluster.Cluster) *writesRecorde
 		t.Fatal(err)
 	}
 	w := &writesRecorder{seen: make(requestCounts), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	w.proxy = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1}
+	w.proxy = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)} // it would have only the ends of watches
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
 	text := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "x", "clusters": [{"name": "x", "cluster": {"server": %q}}],

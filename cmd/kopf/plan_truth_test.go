@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-dev/kopf/plan/proxy"
 	"github.com/kopf-dev/kopf/plan/shapes"
 	"github.com/kopf-dev/kopf/plan/trial"
+	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
 var (
@@ -35,6 +36,7 @@ type truth struct {
 	wide              bool    // serve the whole cluster instead of the namespace
 	scopes            []scope // objects that the operator may change
 	controlled        bool    // the controllers of the cluster change pods, so that only the names of pods are compared
+	waits             bool    // passes wait for children that no controller makes ready, so that the operator is never settled
 	recorder          *writesRecorder
 }
 
@@ -121,6 +123,9 @@ func (s *truth) predict(before map[string]map[string]any, rehandle bool) predict
 		resource, _, _ := strings.Cut(shape.Resource, ".")
 		for _, object := range shape.Objects {
 			for _, h := range shape.Handlers {
+				if shape.Pass != nil && shape.Pass.Outcome == string(inspect.PassWaiting) && h.Outcome == shapes.OutcomeSucceeds {
+					h.Outcome = shapes.OutcomeWaits // the log calls it so
+				}
 				if h.Outcome != shapes.OutcomeFailed {
 					calls.add(resource+"/"+object[strings.LastIndexByte(object, '/')+1:], h.ID, string(h.Outcome))
 				}
@@ -146,23 +151,47 @@ func (s *truth) after(before map[string]map[string]any, result *trial.Result) ma
 // eventOutcomes are the outcomes of calls by the events of the log. A handler only waits if its last call says so.
 var eventOutcomes = map[string]shapes.Outcome{
 	"handler.succeeded": shapes.OutcomeSucceeds, "handler.failed": shapes.OutcomeFails, "handler.exhausted": shapes.OutcomeFails,
-	"handler.retrying": shapes.OutcomeWaits, "handler.waiting": shapes.OutcomeWaits,
+	"handler.ignored": shapes.OutcomeIgnored, "handler.retrying": shapes.OutcomeWaits, "handler.waiting": shapes.OutcomeWaits,
 }
 
 // calledHandler finds the id of the handler in a line of the log.
 var calledHandler = regexp.MustCompile(`^\w+ '([^']+)'`)
 
-// run runs the operator on the cluster itself until it is settled, and returns the calls by its log.
-func (s *truth) run() outcomes {
+// run runs the operator on the cluster itself until it is settled, and returns the calls by its log. If the operator waits, run ends it when
+// everything is as planned after some calls, or after some time.
+func (s *truth) run(asPlanned func(outcomes) bool) outcomes {
 	s.t.Helper()
 	served := "--namespace=" + s.namespace
 	if s.wide {
 		served = "--all-namespaces"
 	}
-	cmd, stdout, stderr := command(s.t, "testdata", "run", filepath.Join("..", s.folder), served, "--until=settled", "--standalone", "--log-format=json", "--kubeconfig="+s.recorder.kubeconfig)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
-	if exit := code(s.t, cmd.Run()); exit != 0 && exit != exitFailure {
-		s.t.Fatalf("%d, %s%s", exit, stdout, stderr)
+	args := []string{"run", filepath.Join("..", s.folder), served, "--standalone", "--log-format=json", "--kubeconfig=" + s.recorder.kubeconfig}
+	if !s.waits {
+		args = append(args, "--until=settled")
+	}
+	cmd, stdout, _ := command(s.t, "testdata", args...)
+	var stderr output
+	cmd.Env, cmd.Stderr = append(os.Environ(), asCommand+"=1"), &stderr
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.waits {
+		late, tick := time.After(patienceOfWaits), time.NewTicker(time.Second)
+		for isLate := false; !isLate && !asPlanned(s.calls(stderr.String())); {
+			select {
+			case <-tick.C:
+			case <-late:
+				isLate = true
+			}
+		}
+		tick.Stop()
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	exit := code(s.t, cmd.Wait())
+	if isInterrupted := s.waits && exit == 130; !isInterrupted && exit != 0 && exit != exitFailure {
+		s.t.Fatalf("%d, %s%s", exit, stdout, &stderr)
 	}
 	return s.calls(stderr.String())
 }
@@ -192,6 +221,9 @@ func (s *truth) calls(log string) outcomes {
 	}
 	return calls
 }
+
+// patienceOfWaits is the time after which an operator that waits counts as done, so that the test shows the differences from the plan.
+const patienceOfWaits = 2 * time.Minute
 
 var timesOfRecords = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?`)
 
@@ -265,14 +297,16 @@ func (s *truth) check() (*shapes.Plan, outcomes) {
 		s.t.Errorf("%s: the plan has changed the cluster: %s", s.folder, strings.Join(changed, "\n"))
 	}
 	s.recorder.take()
-	calls := s.run()
-	done := s.recorder.take()
+	planned := s.compared(before, p.objects)
 	isUnknown := func(object string, _ map[string]bool) bool { return before[object] == nil }
 	maps.DeleteFunc(p.calls, isUnknown)
-	maps.DeleteFunc(calls, isUnknown)
-	for _, d := range slices.Concat(
-		differences("calls", p.calls, calls), differences("state", s.compared(before, p.objects), s.compared(before, s.objects())), wrongWrites(p.requests, done),
-	) {
+	wrong := func(calls outcomes) []string {
+		maps.DeleteFunc(calls, isUnknown)
+		return append(differences("calls", p.calls, calls), differences("state", planned, s.compared(before, s.objects()))...)
+	}
+	calls := s.run(func(calls outcomes) bool { return len(wrong(calls)) == 0 })
+	done := s.recorder.take()
+	for _, d := range slices.Concat(wrong(calls), wrongWrites(p.requests, done)) {
 		s.t.Errorf("%s: %s", s.folder, d)
 	}
 	return p.plan, calls
