@@ -20,7 +20,9 @@ func (c *cycle) notePause() bool {
 		c.unpostedSubject().Logger.Info("Handling of the object is paused by its annotation "+state.PausedAnnotation+".",
 			observe.EventKey, observe.LogObjectPaused, "reason", reason)
 	case !paused && before:
-		c.memory.Life.States = memory.LastHandledWatch{} // another operator may have handled the object during the pause
+		// Another operator may have handled the object during the pause.
+		c.memory.Life.States = memory.LastHandledWatch{}
+		c.memory.Outbox.DropStarts()
 		c.unpostedSubject().Logger.Info("Handling of the object is resumed.", observe.EventKey, observe.LogObjectResumed)
 	}
 	if paused {

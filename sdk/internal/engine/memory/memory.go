@@ -83,16 +83,18 @@ func (m *Memory) Remaining(now time.Time) *queue.Next {
 
 // EnterTerm moves the memory to the current term. If the object changed since the last term, another process may have
 // handled it: an unwritten outcome is older than the object's records, and is dropped. Otherwise the outcome is kept,
-// because its handlers would be called again without it. It reports whether another process may have handled the object.
+// because its handlers would be called again without it. The starts of steps are forgotten in any case, see
+// [outbox.Outbox.DropStarts]. It reports whether another process may have handled the object.
 func (m *Memory) EnterTerm(term int64, obj *object.Object) (outdated bool) {
 	if m.Term == term {
 		return false
 	}
 	m.Term = term
+	m.Outbox.DropStarts()
 	if m.Ledger.knows(obj.ResourceVersion) {
 		return false
 	}
-	m.Outbox, m.Handled = outbox.Outbox{Steps: m.Outbox.Steps}, nil // the effects of the steps stay done
+	m.Outbox, m.Handled = outbox.Outbox{Steps: m.Outbox.Steps}, nil // the steps with results have had their effects
 	return true
 }
 

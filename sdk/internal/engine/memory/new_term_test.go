@@ -22,15 +22,19 @@ func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
 		m := &Memory{Ledger: Ledger{taken: "7"}, Handled: &HandledStates{}}
 		m.Outbox.Put(outbox.Writes{})
 		m.Outbox.Parked = map[string]string{"a": "b"}
-		m.Outbox.Steps = map[outbox.StepID]state.Step{{Handler: "fn", Name: "make"}: {}}
+		made, started := outbox.StepID{Handler: "fn", Name: "make"}, outbox.StepID{Handler: "fn", Name: "mail"}
+		m.Outbox.Steps = map[outbox.StepID]state.Step{made: {At: "2026-01-02T03:04:05", Result: []byte("1")}, started: {At: "2026-01-02T03:04:05"}}
 		if outdated := m.EnterTerm(c.term, object.Stub("v1", "Pod", "ns", "x", "uid", c.version)); outdated == c.kept {
 			t.Errorf("%s: outdated is %t", c.name, outdated)
 		}
 		if kept := m.Outbox.Held != nil; kept != c.kept || (m.Handled != nil) != c.kept || (m.Outbox.Parked != nil) != c.kept {
 			t.Errorf("%s: kept is %t", c.name, kept)
 		}
-		if len(m.Outbox.Steps) != 1 {
+		if _, kept := m.Outbox.Steps[made]; !kept {
 			t.Errorf("%s: the result of a step is lost, so its effect would be repeated", c.name)
+		}
+		if _, kept := m.Outbox.Steps[started]; kept != (c.term == 0) {
+			t.Errorf("%s: the start without a call is kept: %t; in another term, another process may have called the step", c.name, kept)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package outbox
 
 import (
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -67,6 +68,11 @@ func (o *Outbox) KeepStep(id StepID, step state.Step) {
 		o.Steps = make(map[StepID]state.Step, 1)
 	}
 	o.Steps[id] = step
+}
+
+// DropStarts forgets which starts were recorded without a call, because another process may have called these steps since then.
+func (o *Outbox) DropStarts() {
+	maps.DeleteFunc(o.Steps, func(_ StepID, step state.Step) bool { return step.Result == nil })
 }
 
 // Overlay returns the object as if the operator's own changes were written.
