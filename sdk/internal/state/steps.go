@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -32,6 +33,10 @@ type HandlerSteps struct {
 	Asked    []string // names of the steps that the attempt has requested
 	Made     bool     // a step of the attempt has succeeded
 	Outdated bool     // a step has the result for another state of the object
+
+	// Unstart removes the starts of steps without an effect after an attempt that does not count; nil without such steps. It is a
+	// function, so that operators without steps do not link it.
+	Unstart func(context.Context)
 }
 
 // Step is the record of a step that has succeeded.

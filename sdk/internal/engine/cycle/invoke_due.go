@@ -104,6 +104,9 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	out, counts := c.try(ctx, a)
 	subs.close()
 	if !counts {
+		if steps, _ := c.view.UsedSteps(h.ID); steps.Unstart != nil {
+			steps.Unstart(ctx)
+		}
 		return handlers.Outcome{}, core.ErrStopping
 	}
 	subs.reportUnknown(out)

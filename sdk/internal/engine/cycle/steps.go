@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -111,8 +109,8 @@ func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one ha
 	}
 	if kind := handlers.ErrorKindOf(err); failed && (kind == handlers.KindTemporary || kind == handlers.KindPermanent) {
 		steps = steps.WithStarted(name, "")
+		steps.Unstart = s.removeStarts
 		c.view.NoteSteps(steps) // the patch with the outcome removes the start
-		s.removeStart(ctx, steps, name, err)
 		return steps, step, err
 	}
 	return steps, step, s.unsure(steps, one, err)
@@ -146,111 +144,6 @@ func (s *subhandlers) reportUnknown(out handlers.Outcome) {
 	for _, name := range steps.Unasked(essence) {
 		at, _ := object.ParseTime(steps.Steps[name].At) // zero if another program has changed the record
 		s.emitStep(turn, inspect.Step{Name: name, State: inspect.StepUnknown, At: at})
-	}
-}
-
-// recordStart records the start of a step before its call. The call begins here, also if the operator is asked to stop in between.
-func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps, id outbox.StepID) (state.HandlerSteps, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return steps, errStepEnded
-	case !state.CanStart(id.Name):
-		return steps, handlers.AsPermanent(errors.New("the name of a step that happens at most once has letters, digits, - and _ only"))
-	}
-	c := s.cycle
-	newest, err := c.newestForStart(ctx, id.Handler)
-	if err != nil {
-		return steps, err
-	}
-	at := cmp.Or(c.memory.Outbox.Steps[id].At, object.FormatTime(c.deps.Now()))
-	started := steps.WithStarted(id.Name, at)
-	p, err := c.plan.StepPatch(c.view, started, c.writes.Own)
-	if err != nil {
-		return steps, err
-	}
-	c.memory.Outbox.KeepStep(id, state.Step{At: at}) // the next attempt recognizes the start by its time if the answers are lost
-	switch err := c.sendStart(ctx, newest, p); {
-	case err == nil:
-		delete(c.memory.Outbox.Steps, id)
-		c.view.NoteSteps(started)
-		return started, nil
-	case core.IsFenced(err):
-		return steps, err
-	case kube.Classify(err) == kube.Conflict:
-		return steps, c.abandonView(id.Handler)
-	default:
-		return steps, handlers.AsTemporary(fmt.Errorf("record the start: %w", err), recordAgain)
-	}
-}
-
-// newestForStart returns the newest version of the object. A process with an old version must not call the step, and must write nothing
-// of the old version, because another process has perhaps called the step. So if the operator's annotations differ, the attempt ends, and
-// does not count.
-func (c *cycle) newestForStart(ctx context.Context, handler string) (*object.Object, error) {
-	newest, err := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
-	if err != nil || newest == nil {
-		return nil, c.abandonView(handler)
-	}
-	tree, err := newest.Tree()
-	if err != nil {
-		return nil, err
-	}
-	if !c.view.HasSameRecords(tree) {
-		c.memory.Ledger.Wrote(newest, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
-		return nil, c.abandonView(handler)
-	}
-	return newest, nil
-}
-
-// abandonView ends the attempt at a handler as if the operator stopped, so that it does not count. The object is handled again soon.
-func (c *cycle) abandonView(handler string) error {
-	c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
-	c.view.DropSteps(handler)
-	c.sent.again = recordAgain
-	return core.ErrStopping
-}
-
-// sendStart sends the start of a step for the newest version of the object only. If only the answer was lost, the version that follows has
-// all of the patch.
-func (c *cycle) sendStart(ctx context.Context, newest *object.Object, p *patch.Patch) error {
-	pinned := patch.NewPatch()
-	pinned.Append(p)
-	pinned.Set(object.Path{"metadata", "resourceVersion"}, newest.ResourceVersion)
-	err := c.sendStep(ctx, pinned, p)
-	if err == nil || core.IsFenced(err) {
-		return err
-	}
-	made, readErr := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
-	if readErr != nil || made == nil {
-		return err
-	}
-	tree, decodeErr := made.Tree()
-	if decodeErr != nil || !reflect.DeepEqual(patch.Merged(tree, p.Tree()), tree) {
-		return err
-	}
-	c.memory.Ledger.Wrote(made, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
-	c.view.Recorded(p, made)
-	return nil
-}
-
-// removeStart removes the start of a step without an effect from the object, if the attempt does not count: then no patch with the
-// outcome follows. If the API server does not accept the removal, the next process regards the step as unsure.
-func (s *subhandlers) removeStart(ctx context.Context, steps state.HandlerSteps, name string, why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.cycle
-	if s.closed || c.plan.Cause.Context.Err() == nil && !core.IsFenced(why) {
-		return
-	}
-	p, err := c.plan.StepPatch(c.view, steps, c.writes.Own)
-	if err == nil {
-		err = c.sendStep(ctx, p, p)
-	}
-	if err != nil {
-		c.subject.Logger.Warn(fmt.Sprintf("Cannot remove the start of step %q of handler '%s', which has had no effect", name, s.parent.ID),
-			observe.EventKey, observe.LogPatchFailed, "error", err)
 	}
 }
 
