@@ -99,6 +99,13 @@ func (s HandlerSteps) WithStarted(name, at string) HandlerSteps {
 	return s
 }
 
+// WithoutRemovals returns the record without the starts that are to be removed, which then stay on the object.
+func (s HandlerSteps) WithoutRemovals() HandlerSteps {
+	s.Started = maps.Clone(s.Started)
+	maps.DeleteFunc(s.Started, func(_, at string) bool { return at == "" })
+	return s
+}
+
 // Ended returns the record after the end of the handling.
 func (s HandlerSteps) Ended() HandlerSteps {
 	ended := HandlerSteps{Handler: s.Handler, Epoch: s.Epoch + 1, Kept: maps.Clone(s.Kept), Started: s.WithoutStarts().Started}

@@ -231,6 +231,8 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 	if err != nil {
 		return err
 	}
+	ctx, cancel := withGrace(ctx, patchTimeout) // the step has had its effect
+	defer cancel()
 	if err := c.sendStep(ctx, p, p); err != nil {
 		c.memory.Outbox.KeepStep(id, step)
 		c.view.NoteSteps(steps) // the outcome patch includes the result, because the API server may have stored it and only the answer was lost
@@ -253,11 +255,8 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 	return nil
 }
 
-// sendStep sends a patch with the record of a step, even after the context of the handler has ended, because the step has already had
-// its effect.
+// sendStep sends a patch with the record of a step.
 func (c *cycle) sendStep(ctx context.Context, p, record *patch.Patch) error {
-	ctx, cancel := withGrace(ctx, patchTimeout)
-	defer cancel()
 	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, cmp.Or(c.view.Newest, c.object), p, true, c.subject.Logger, c.subject)
 	if answer, _ := result.Object.(*object.Object); answer != nil {
 		c.memory.Ledger.Wrote(answer, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))

@@ -17,6 +17,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
+var errOtherRecords = errors.New("another process has changed the records of the object")
+
 // recordStart records the start of a step before its call. The call begins here, also if the operator is asked to stop in between.
 func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps, id outbox.StepID) (state.HandlerSteps, error) {
 	s.mu.Lock()
@@ -39,6 +41,8 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 		return steps, err
 	}
 	c.memory.Outbox.KeepStep(id, state.Step{At: at}) // the next attempt recognizes the start by its time if the answers are lost
+	ctx, cancel := withGrace(ctx, patchTimeout)
+	defer cancel()
 	switch err := c.sendStart(ctx, newest, p); {
 	case err == nil:
 		delete(c.memory.Outbox.Steps, id)
@@ -57,19 +61,28 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 // of the old version, because another process has perhaps called the step. So if the operator's annotations differ, the attempt ends, and
 // does not count.
 func (c *cycle) newestForStart(ctx context.Context, handler string) (*object.Object, error) {
-	newest, err := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
-	if err != nil || newest == nil {
+	newest, same, err := c.newestVersion(ctx)
+	switch {
+	case newest == nil:
 		return nil, c.abandonView(handler)
-	}
-	tree, err := newest.Tree()
-	if err != nil {
+	case err != nil:
 		return nil, err
-	}
-	if !c.view.HasSameRecords(tree) {
+	case !same:
 		c.memory.Ledger.Wrote(newest, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
 		return nil, c.abandonView(handler)
 	}
 	return newest, nil
+}
+
+// newestVersion returns the newest version of the object, and whether it has the same annotations of the operator as the view. The
+// version is nil if the object does not exist or cannot be read.
+func (c *cycle) newestVersion(ctx context.Context) (newest *object.Object, same bool, err error) {
+	newest, err = c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
+	if err != nil || newest == nil {
+		return nil, false, err
+	}
+	tree, err := newest.Tree()
+	return newest, err == nil && c.view.HasSameRecords(tree), err
 }
 
 // abandonView ends the attempt at a handler as if the operator stopped, so that it does not count. The object is handled again soon.
@@ -80,8 +93,8 @@ func (c *cycle) abandonView(handler string) error {
 	return core.ErrStopping
 }
 
-// sendStart sends the start of a step for the newest version of the object only. If only the answer was lost, the version that follows has
-// all of the patch.
+// sendStart sends or removes the start of a step for the newest version of the object only. If only the answer was lost, the version that
+// follows has all of the patch.
 func (c *cycle) sendStart(ctx context.Context, newest *object.Object, p *patch.Patch) error {
 	pinned := patch.NewPatch()
 	pinned.Append(p)
@@ -104,7 +117,8 @@ func (c *cycle) sendStart(ctx context.Context, newest *object.Object, p *patch.P
 }
 
 // removeStarts removes the starts of steps without an effect from the object, after an attempt that does not count: then perhaps no
-// patch with an outcome follows. If the API server does not accept the removal, the next process regards the steps as unsure.
+// patch with an outcome follows. If the API server does not accept the removal, or another process has changed the records meanwhile,
+// the starts stay, and the next process regards the steps as unsure.
 func (s *subhandlers) removeStarts(ctx context.Context) {
 	c := s.cycle
 	steps, used := c.view.UsedSteps(s.parent.ID)
@@ -115,12 +129,24 @@ func (s *subhandlers) removeStarts(ctx context.Context) {
 	for name, at := range steps.Started {
 		left = left || at == "" && stored[name] != ""
 	}
+	c.view.NoteSteps(steps.WithoutRemovals()) // a patch with the outcomes of other handlers is for any version
 	if !left {
 		return // the record of a later step has removed the starts
 	}
-	p, err := c.plan.StepPatch(c.view, steps, c.writes.Own)
-	if err == nil {
-		err = c.sendStep(ctx, p, p)
+	ctx, cancel := withGrace(ctx, patchTimeout)
+	defer cancel()
+	newest, same, err := c.newestVersion(ctx)
+	switch {
+	case err != nil:
+	case newest == nil:
+		return
+	case !same:
+		err = errOtherRecords
+	default:
+		var p *patch.Patch
+		if p, err = c.plan.StepPatch(c.view, steps, c.writes.Own); err == nil {
+			err = c.sendStart(ctx, newest, p)
+		}
 	}
 	if err != nil {
 		c.subject.Logger.Warn(fmt.Sprintf("Cannot remove the starts of the steps of handler '%s' that have had no effect", s.parent.ID),

@@ -33,6 +33,7 @@ type recordServer struct {
 	version int
 	tree    map[string]any
 	patches []map[string]any
+	before  func(merge map[string]any) // called before a patch is applied; may be nil
 }
 
 func newRecordServer(t *testing.T) *recordServer {
@@ -63,6 +64,9 @@ func (s *recordServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.t.Error(err)
 		}
 		s.patches = append(s.patches, merge)
+		if s.before != nil {
+			s.before(merge)
+		}
 		if pinned, ok := object.Metadata(merge)["resourceVersion"]; ok && pinned != strconv.Itoa(s.version) {
 			w.WriteHeader(http.StatusConflict)
 			answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "the object has been modified", "reason": "Conflict", "code": http.StatusConflict}
@@ -117,13 +121,19 @@ func newStepCycle(t *testing.T, ctx context.Context, s *recordServer) *cycle { /
 func TestRemoveStarts_StoppingOperatorRemovesStartOfStepWithoutEffect(t *testing.T) {
 	for name, test := range map[string]struct {
 		within bool // the operator stops during the call of the step, and otherwise during the rest of the handler
+		others bool // another operator changes its records meanwhile
+		raced  bool // the other operator does so right before the removal
 		err    error
-		want   int // number of removals
+		want   int  // number of requests for the removal
+		left   bool // a start stays on the object
 	}{
-		"within the step":    {within: true, err: enginetest.Later{}, want: 1},
-		"after the step":     {err: enginetest.Later{}, want: 1},
-		"permanent error":    {err: handlers.AsPermanent(errors.New("refused")), want: 1},
-		"unclassified error": {within: true, err: errors.New("the connection was lost")},
+		"within the step":          {within: true, err: enginetest.Later{}, want: 1},
+		"after the step":           {err: enginetest.Later{}, want: 1},
+		"permanent error":          {err: handlers.AsPermanent(errors.New("refused")), want: 1},
+		"unclassified error":       {within: true, err: errors.New("the connection was lost"), left: true},
+		"another operator acts":    {err: enginetest.Later{}, others: true, left: true},
+		"another acts in the step": {within: true, err: enginetest.Later{}, others: true, left: true},
+		"another acts at last":     {err: enginetest.Later{}, raced: true, want: 1, left: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
@@ -131,18 +141,32 @@ func TestRemoveStarts_StoppingOperatorRemovesStartOfStepWithoutEffect(t *testing
 			s := newRecordServer(t)
 			c := newStepCycle(t, ctx, s)
 			key := c.view.StepStorage().StartedKey("create", "mail", c.view.Stored)
+			other := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: "the start by the other operator"}}}
+			s.before = func(merge map[string]any) {
+				if value, there := object.Annotations(merge)[key]; test.raced && there && value == nil {
+					s.change(other)
+				}
+			}
+			stopOperator := func() {
+				if test.others {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.change(other)
+				}
+				stop()
+			}
 			h := &handlers.Handler{ID: "create", Family: handlers.Create, Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
 				_, err := call.Extra.(handlers.Keyed).Step(ctx, call.Started, handlers.StepCall{Name: "mail", Once: true, Do: func(context.Context) ([]byte, error) {
 					if len(s.starts(key)) != 1 {
 						t.Error("called before the start was recorded")
 					}
 					if test.within {
-						stop()
+						stopOperator()
 					}
 					return nil, test.err
 				}})
 				if !test.within {
-					stop()
+					stopOperator()
 				}
 				return nil, err
 			}}
@@ -155,7 +179,7 @@ func TestRemoveStarts_StoppingOperatorRemovesStartOfStepWithoutEffect(t *testing
 			if removed := len(values) - 1; removed != test.want || removed > 0 && values[1] != nil {
 				t.Errorf("the patches have the starts %v, want %d removals", values, test.want)
 			}
-			if left := object.Annotations(s.tree)[key]; (left == nil) != (test.want > 0) {
+			if left := object.Annotations(s.tree)[key]; (left != nil) != test.left {
 				t.Errorf("the start on the object is %v", left)
 			}
 		})
