@@ -245,6 +245,8 @@ func (r *marker) setMark(ctx context.Context, i *item, marked bool) error {
 	case marked && kube.IsDenied(err): // checked first, because a webhook chooses the status of its answer
 		r.refuse(i, err)
 		return nil
+	case kube.IsDenied(err):
+		return fmt.Errorf("remove the mark of %s: %w", i, err)
 	case class == kube.NotFound, class == kube.Conflict, kube.IsOtherUID(err):
 		return r.reread(ctx, i)
 	case marked && (class == kube.Invalid || class == kube.Rejected):

@@ -255,6 +255,24 @@ func TestRun_PausedObjectsLoseTheirMarks(t *testing.T) {
 	}
 }
 
+func TestRun_DeniedRemovalsOfMarksAreErrors(t *testing.T) {
+	for _, withdraw := range []bool{true, false} { // without it, a killed run has left the mark of a paused object
+		s, config := newServer(t)
+		s.annotate("a", "kopf.dev/paused", "an incident")
+		s.annotate("a", mark, `{"handler":"create","version":"2","uid":"uid-a"}`)
+		s.refuse = func(_ string, marking bool) string {
+			if !marking && s.patches < 10 { // a run that repeats the request ends, too
+				return refusal(409, "Conflict", webhookDenial, "")
+			}
+			return ""
+		}
+		notes, err := runNow(t, config, target(), func(o *Options) { o.Withdraw = withdraw })
+		if err == nil || !strings.Contains(err.Error(), "remove the mark of configmaps/a in default: ") || !strings.Contains(err.Error(), webhookDenial) {
+			t.Errorf("with Withdraw: %t, it returns %v after %d patches, and says %s", withdraw, err, s.patches, notes)
+		}
+	}
+}
+
 func TestRun_WithdrawLeavesOutDeletedObjects(t *testing.T) {
 	for name, remove := range map[string]func(*server){
 		"deleted":        func(s *server) { s.objects = s.objects[1:] },
