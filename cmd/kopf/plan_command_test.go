@@ -44,7 +44,7 @@ func foreignMain() error {
 	}
 	for _, o := range list.Items {
 		for _, change := range []string{
-			`{"metadata":{"annotations":{"kopf.zalando.org/extend":"{\"started\":\"2026-01-02T03:04:05\"}"}}}`,
+			`{"metadata":{"annotations":{"kopf.zalando.org/extend":"{\"started\":\"2026-01-02T03:04:05\",\"retries\":0,\"success\":false,\"failure\":false}"}}}`,
 			fmt.Sprintf(`{"metadata":{"annotations":{"kopf.zalando.org/last-handled-configuration":"{}"}},"spec":{"duration":"1h","token":%q}}`, rand.Text()),
 		} {
 			if _, err := objects.Patch(ctx, o.GetName(), types.MergePatchType, []byte(change), metav1.PatchOptions{}); err != nil {

@@ -44,7 +44,7 @@ func ported(t *testing.T, more ...proxy.Request) Trial {
 	grown.Verb, grown.Before = "update", owned(t, 0, "0Gi", "").After
 	return Trial{Requests: append([]proxy.Request{
 		patched(t, 0, "", marked), conflict, owned(t, 0, "0Gi", ""), event, grown,
-		patched(t, 0, marked, marked+`,"annotations":{"old.example.com/last-handled-configuration":"{}","old.example.com/extend":"{}"}`),
+		patched(t, 0, marked, marked+`,"annotations":{"old.example.com/last-handled-configuration":"{}","old.example.com/extend":"{\"started\":\"2026-11-27T12:00:00\",\"retries\":1,\"success\":true,\"failure\":false}"}`),
 	}, more...)}
 }
 

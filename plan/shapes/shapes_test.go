@@ -171,7 +171,7 @@ func TestGroup_PanicIsAFailure(t *testing.T) {
 
 func TestGroup_RecordsUnderACustomPrefixAreTheOperatorsOwn(t *testing.T) {
 	r := records(t, 1, "2Gi")
-	r.After["metadata"].(map[string]any)["annotations"] = map[string]any{"mine.example.com/last-handled-configuration": "{}", "mine.example.com/create": "{}"}
+	r.After["metadata"].(map[string]any)["annotations"] = map[string]any{"mine.example.com/last-handled-configuration": "{}", "mine.example.com/create": progress}
 	all := group([]*inspect.Object{claim(1, done(inspect.HandlerState{}))}, r)
 	if len(all) != 1 || all[0].Verdict != VerdictRecords {
 		t.Errorf("%+v", all)

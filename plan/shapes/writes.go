@@ -165,35 +165,42 @@ func equal(a, b map[string]any) bool {
 // ownFields identifies the fields in which an operator keeps its own records.
 type ownFields struct {
 	finalizer string
-	prefixes  []string // prefixes of annotations
+	prefixes  []string // prefixes of annotations, without the slash
 }
 
 // newOwnFields returns the fields of the operator of a trial. By default, annotations have the same prefix as the finalizer. A startup
-// handler can set another one: the operator then stores the last handled state under it.
+// handler can set another one: the operator then stores its records under it.
 func newOwnFields(t Trial) ownFields {
 	return ownFieldsIn(t, func(r proxy.Request) bool { return r.Handler == inspect.PlanEngine })
 }
 
-// ownFieldsIn is as [newOwnFields], with a function that reports whether a request can be the operator's own.
+// ownFieldsIn is as [newOwnFields], with a function that reports whether a request can be the operator's own. Records that the requests
+// leave as they are can be of another operator.
 func ownFieldsIn(t Trial, isOwn func(proxy.Request) bool) ownFields {
 	finalizer := t.Operator.Finalizer
-	f := ownFields{finalizer: finalizer, prefixes: []string{"kopf.zalando.org/", "kopf.dev/"}}
+	f := ownFields{finalizer: finalizer, prefixes: []string{"kopf.zalando.org", "kopf.dev"}}
 	if prefix, _, ok := strings.Cut(finalizer, "/"); ok {
-		f.prefixes = append(f.prefixes, prefix+"/")
+		f.prefixes = append(f.prefixes, prefix)
 	}
 	for _, r := range t.Requests {
 		if !isOwn(r) {
 			continue
 		}
-		meta, _ := r.After["metadata"].(map[string]any)
-		annotations, _ := meta["annotations"].(map[string]any)
-		for name := range annotations {
-			if prefix, ok := strings.CutSuffix(name, "/last-handled-configuration"); ok && !slices.Contains(f.prefixes, prefix+"/") {
-				f.prefixes = append(f.prefixes, prefix+"/")
+		before := annotationsOf(r.Before)
+		for name, value := range annotationsOf(r.After) {
+			prefix, rest, ok := strings.Cut(name, "/")
+			if old, had := before[name]; ok && (!had || old != value) && isRecord(rest, value) && !slices.Contains(f.prefixes, prefix) {
+				f.prefixes = append(f.prefixes, prefix)
 			}
 		}
 	}
 	return f
+}
+
+func annotationsOf(object map[string]any) map[string]any {
+	meta, _ := object["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	return annotations
 }
 
 // strip returns an object without the operator's records, without the fields that the API server sets, and without the identity of the
@@ -223,12 +230,13 @@ func (f ownFields) stripMetadata(meta map[string]any) map[string]any {
 	for _, name := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink", "name", "namespace", "generateName"} {
 		delete(meta, name)
 	}
-	for _, kind := range []string{"annotations", "labels"} { // the operator adds both to children
+	for kind, isOwn := range map[string]func(string, any) bool{
+		"annotations": f.isOwn,
+		"labels":      func(name string, _ any) bool { return slices.Contains(recordLabels, name) },
+	} {
 		if all, ok := meta[kind].(map[string]any); ok {
 			all = maps.Clone(all)
-			maps.DeleteFunc(all, func(name string, _ any) bool {
-				return slices.ContainsFunc(f.prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-			})
+			maps.DeleteFunc(all, isOwn)
 			meta[kind] = all
 			deleteEmpty(meta, kind, len(all))
 		}
