@@ -136,8 +136,10 @@ func TestCompareForeign_ObjectsOfTheRunAreComparedByTheirNames(t *testing.T) {
 
 func TestCompare_PlacesOfARunAreNoDifference(t *testing.T) {
 	run := func(folder, temp, port, message string) Trial {
-		r := child(t, 0, "claim-0-data", fmt.Sprintf(`{"config":"%s/run/config","from":"%s/op/templates","near":"%s-2"}`, temp, folder, folder))
-		one := failing(handledClaims(1, r), 0, fmt.Sprintf("open %s/op/claim-0.yaml: read tcp 127.0.0.1:%s->127.0.0.1:6443: %s", folder, port, message))
+		r := child(t, 0, "claim-0-data", `{"mountPath":"/home/me/repository/op"}`) // by chance, the folder of one build
+		refused := child(t, 0, "claim-0-refused", `{}`)
+		refused.Code, refused.After, refused.Status = 422, nil, &metav1.Status{Message: folder + "/op is not a name"}
+		one := failing(handledClaims(1, r, refused), 0, fmt.Sprintf("open %s/op/claim-0.yaml: config %s/run: read tcp 127.0.0.1:%s->127.0.0.1:6443: %s", folder, temp, port, message))
 		one.Places = map[string]string{"{repository}": folder, "{folder}": folder + "/op", "{temp}": temp, "{root}": "/", "{none}": ""}
 		return one
 	}
@@ -147,8 +149,8 @@ func TestCompare_PlacesOfARunAreNoDifference(t *testing.T) {
 		t.Errorf("%q, %d as before, noise %q", found(a), a.AsBefore, a.Noise)
 	}
 	a = Compare(run("/home/me/repository", "/cache/run-4", "40003", "closed"), first, second)
-	want := "1 differ claim app/claim-0 ~ handler create create error: open {folder}/{name}.yaml: read tcp 127.0.0.1:{port}->127.0.0.1:6443: reset → " +
-		"open {folder}/{name}.yaml: read tcp 127.0.0.1:{port}->127.0.0.1:6443: closed"
+	want := "1 differ claim app/claim-0 ~ handler create create error: open {folder}/{name}.yaml: config {temp}/run: read tcp 127.0.0.1:{port}->127.0.0.1:6443: reset → " +
+		"open {folder}/{name}.yaml: config {temp}/run: read tcp 127.0.0.1:{port}->127.0.0.1:6443: closed"
 	if got := found(a); !slices.Equal(got, []string{want}) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -207,7 +207,7 @@ func (g *grouper) handler(o *inspect.Object, state *inspect.HandlerState, n *nor
 		}
 	}
 	if state.Error != nil {
-		h.Error = n.text(state.Error.Message)
+		h.Error = n.message(state.Error.Message)
 	}
 	switch state.State {
 	case inspect.PhaseFailed:
@@ -235,7 +235,7 @@ func (g *grouper) handler(o *inspect.Object, state *inspect.HandlerState, n *nor
 			return h, false
 		}
 		if last := state.Attempts[len(state.Attempts)-1]; last.Error != nil && state.State == inspect.PhaseDone { // the state does not have an ignored error
-			h.Outcome, h.Error = OutcomeIgnored, n.text(last.Error.Message)
+			h.Outcome, h.Error = OutcomeIgnored, n.message(last.Error.Message)
 		}
 	}
 	if state.Error != nil {
@@ -271,7 +271,7 @@ func pass(o *inspect.Object, n *normaliser) *Pass {
 		return nil
 	}
 	p := o.Pass
-	return &Pass{Outcome: string(p.Outcome), Message: n.text(p.Message), Applied: p.Applied, Pruned: p.Pruned, Refused: p.Refused}
+	return &Pass{Outcome: string(p.Outcome), Message: n.message(p.Message), Applied: p.Applied, Pruned: p.Pruned, Refused: p.Refused}
 }
 
 // verdict returns the verdict on an object with a shape.

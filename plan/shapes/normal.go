@@ -17,7 +17,7 @@ type normaliser struct {
 	values               map[string]string // paths in the object's spec by the JSON of their values
 	words                []string          // strings among these values, the longest first
 	exact                bool              // keep the differences between replaced values of Secrets
-	places               []place           // texts of the run to replace, the longest first
+	places               []place           // texts of the run to replace in messages, the longest first
 }
 
 // place is a folder or an address of a run, with its placeholder.
@@ -74,13 +74,19 @@ var (
 	suffixPattern = regexp.MustCompile(`^(.+-)[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 )
 
-// text replaces the values of the object, places, ports of connections, times and UIDs in a string with placeholders.
+// message replaces the places of the run in a message with placeholders, and the same as [normaliser.text]. Values of objects keep the
+// places: a value such as a mount path can be equal to the folder of one build by chance.
+func (n *normaliser) message(s string) string {
+	for _, p := range n.places {
+		s = replaceWord(s, p.text, p.placeholder)
+	}
+	return n.text(s)
+}
+
+// text replaces the values of the object, ports of connections, times and UIDs in a string with placeholders.
 func (n *normaliser) text(s string) string {
 	if strings.Contains(s, "->") {
 		s = portPattern.ReplaceAllString(s, "$1:{port}->")
-	}
-	for _, p := range n.places {
-		s = replaceWord(s, p.text, p.placeholder)
 	}
 	s = timePattern.ReplaceAllString(s, "{time}")
 	for _, known := range []struct{ value, placeholder string }{{n.uid, "{uid}"}, {n.name, "{name}"}, {n.namespace, "{namespace}"}} {

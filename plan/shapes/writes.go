@@ -84,7 +84,7 @@ func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 			if r.Handler == inspect.PlanEngine && (r.Code == 404 || r.Code == 409 || r.Code == 422) {
 				continue // the operator repeats its own requests after conflicts
 			}
-			w.Refused = append(w.Refused, verb+": "+n.text(reason(r)))
+			w.Refused = append(w.Refused, verb+": "+n.message(reason(r)))
 		}
 		// For deletecollection, the objects before and after the request are unknown.
 		if !slices.Contains(w.Verbs, verb) && (r.Code >= 400 || verb == "deletecollection" || !equal(own.strip(r.Before), own.strip(r.After))) {
