@@ -102,3 +102,18 @@ func TestIsRecord_DocumentedNames(t *testing.T) {
 		}
 	}
 }
+
+func TestGroup_RemovalOfTheLastFinalizerDeletes(t *testing.T) {
+	r := records(t, 1, "x")
+	r.Before["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-27T12:00:00Z"
+	r.Before["metadata"].(map[string]any)["finalizers"] = []any{finalizer}
+	r.After = nil
+	all := group([]*inspect.Object{claim(1, done(inspect.HandlerState{}))}, r)
+	if text := all[0].text(); all[0].Verdict != VerdictChanges || !strings.Contains(text, "delete claims {namespace}/{name} by create\n") || strings.Contains(text, "patch") {
+		t.Errorf("%s:\n%s", all[0].Verdict, text)
+	}
+	a := Compare(handledClaims(2, r), handledClaims(2), handledClaims(2))
+	if got := strings.Join(found(a), "\n"); !strings.Contains(got, "+ claims.v1.kopf.dev {namespace}/{name}: delete by create") {
+		t.Error(got)
+	}
+}

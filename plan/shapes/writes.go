@@ -80,6 +80,9 @@ func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 		if verb == "patch" && r.Before == nil && r.After != nil {
 			verb = "create" // server-side apply has created the object
 		}
+		if r.Code < 400 && r.Before != nil && r.After == nil {
+			verb = "delete" // the request has removed the last finalizer of an object in deletion
+		}
 		if r.Code >= 400 {
 			if r.Handler == inspect.PlanEngine && (r.Code == 404 || r.Code == 409 || r.Code == 422) {
 				continue // the operator repeats its own requests after conflicts
