@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// mustHold reports whether a successful build waits for [IntentRun]: it is of saved files, and differs from the build of the operator.
+// mustHold reports whether a successful build waits for [IntentRun]: it has saved files that the operator does not run, also if an
+// earlier build of these files has failed, and differs from the build of the operator.
 func (l *loop) mustHold(r buildResult) bool {
-	return l.opts.Hold && l.begun && len(r.task.files) > 0 && r.digest != l.digest
+	return l.opts.Hold && l.begun && len(l.State().Build.Saved) > 0 && r.digest != l.digest
 }
 
 // hold keeps a build beside the build of the operator.

@@ -81,3 +81,22 @@ func TestSession_BrokenAndRevertedSavesReplaceHeldBuild(t *testing.T) {
 		t.Errorf("the code of the operator waits: %+v, %+v", s.Build, s.Process)
 	}
 }
+
+func TestSession_RebuildAfterAFailedBuildHoldsSavedCode(t *testing.T) {
+	dir := tree(t, map[string]string{"a/a.go": handlers("a", `r.Publish("one", "settled")`)})
+	l := begin(t, Options{Dir: dir, Hold: true})
+	first := l.until("running", runs("one"))
+	usable := os.Getenv("GOFLAGS")
+	t.Setenv("GOFLAGS", usable+" -unknown") // the code has no errors
+	write(t, dir, "a/a.go", handlers("a", `r.Publish("two", "settled")`))
+	l.until("failed", func(s *State) bool { return s.Build.Phase == BuildFailed })
+
+	t.Setenv("GOFLAGS", usable)
+	if err := l.Do(t.Context(), Intent{Kind: IntentRebuild}); err != nil {
+		t.Fatal(err)
+	}
+	s := l.until("held or running", func(s *State) bool { return s.Build.Held != "" || runs("two")(s) })
+	if s.Build.Held == "" || s.Process.PID != first.Process.PID || len(s.Build.Saved) != 1 {
+		t.Errorf("the operator is %+v, and the build is %+v", s.Process, s.Build)
+	}
+}
