@@ -78,6 +78,8 @@ func TestHeld_BuildWaitsWithoutAWholePlan(t *testing.T) {
 		err  error
 		sees string
 	}{
+		"one thing":  {&parts.Plan{Sentence: "9 unchanged", NotTried: 1}, nil, "! the saved build waits: 1 thing was not tried · b runs it · i plan"},
+		"two things": {&parts.Plan{Sentence: "9 unchanged", NotTried: 2}, nil, "! the saved build waits: 2 things were not tried · b runs it · i plan"},
 		"failed":     {nil, errors.New("no box"), "! the saved build waits, because it has no plan"},
 		"incomplete": {&parts.Plan{Sentence: "incomplete: 9 unchanged", Incomplete: true}, nil, "! the saved build waits, because its plan is incomplete"},
 	} {
@@ -104,15 +106,11 @@ func TestHeld_NewerBuildReplacesTheRunningPlan(t *testing.T) {
 		}
 		return &parts.Plan{Sentence: "9 unchanged"}, nil
 	}})
-	at := u.now
 	hold := func(executable string) (wait func()) {
-		at = at.Add(time.Second)
-		s := *u.source.State()
-		s.Revision++
-		s.Build.Held, s.Build.Saved, s.Build.SavedAt = executable, []string{"claims.go"}, at
-		u.source.set(&s)
-		_, cmd := u.app.handle(stateMsg{explain.NewState(&s, u.app.screen.State)})
-		return func() { u.run(cmd) } // publish would wait for the plan
+		u.wait(time.Second)
+		return u.show(func(s *runner.State) {
+			s.Build.Held, s.Build.Saved, s.Build.SavedAt = executable, []string{"claims.go"}, u.now
+		})
 	}
 	first := hold("/op-2")
 	if got := <-begun; got != "/op-2" {
@@ -147,4 +145,54 @@ func TestHeld_NoPlanIsMadeWithoutACluster(t *testing.T) {
 		t.Errorf("plans of %q", made)
 	}
 	u.wait(2*time.Second).press("i", "n").sees("the saved build would")
+}
+
+// startWaiting starts a workbench with a build that waits. The function finish delivers its plan, which has no effect.
+func startWaiting(t *testing.T) (u *user, finish func()) {
+	t.Helper()
+	proceed := make(chan struct{})
+	u = startWith(t, withChildren(noon), 100, 24, Options{Plan: func(ctx context.Context, _ string, _ func(string)) (*parts.Plan, error) {
+		select {
+		case <-proceed:
+		case <-ctx.Done():
+		}
+		return &parts.Plan{Sentence: "9 unchanged"}, nil
+	}})
+	wait := u.show(func(s *runner.State) {
+		s.Build.Held, s.Build.Saved, s.Build.SavedAt = "/op-2", []string{"claims.go"}, u.now
+	})
+	return u, func() {
+		close(proceed)
+		wait()
+	}
+}
+
+// show publishes a state. Contrary to publish, it returns before a plan of this state ends; wait waits for the plan.
+func (u *user) show(change func(*runner.State)) (wait func()) {
+	s := *u.source.State()
+	s.Revision++
+	change(&s)
+	u.source.set(&s)
+	_, cmd := u.app.handle(stateMsg{explain.NewState(&s, u.app.screen.State)})
+	return func() { u.run(cmd) }
+}
+
+func TestHeld_BuildWaitsIfItsPlanIsNotTrueAnyMore(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(u *user, s *runner.State)
+		sees   string
+	}{
+		"restart": {func(u *user, s *runner.State) { s.Process.Started = u.now.Add(time.Second) }, "! the saved build waits, and has no current plan"},
+		"cluster": {func(_ *user, s *runner.State) { s.Cluster.Phase = runner.ClusterFailed }, "no plan: no cluster answers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, finish := startWaiting(t)
+			u.show(func(s *runner.State) { test.change(u, s) })
+			finish()
+			u.sees(test.sees)
+			if got := u.ran(); got != "" {
+				t.Errorf("it runs %s", got)
+			}
+		})
+	}
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -55,7 +56,8 @@ func (a *app) startPlan() tea.Cmd {
 	return func() tea.Msg { return <-done }
 }
 
-// showPlan takes over a plan. A cancelled one keeps the plan before it. The build that waits runs if its plan has no effect.
+// showPlan takes over a plan. A cancelled one keeps the plan before it. The build that waits runs if its plan has no effect, has tried
+// everything, and is still true.
 func (a *app) showPlan(msg plannedMsg) tea.Cmd {
 	g := a.screen.Planning
 	g.Running, g.Err, a.cancelPlan = time.Time{}, msg.err, nil
@@ -66,9 +68,8 @@ func (a *app) showPlan(msg plannedMsg) tea.Cmd {
 	case msg.plan != nil && msg.plan.Incomplete:
 		g.Plan, g.Began = msg.plan, msg.began
 		a.toast.Refusal(a.screen.Now, "plan: "+msg.plan.Sentence)
-	case msg.plan != nil && msg.held != "" && msg.plan.Effect == "":
-		g.Plan, g.Began = msg.plan, msg.began
-		return a.send("plan: "+msg.plan.Sentence+"; the saved build starts", runner.Intent{Kind: runner.IntentRun, Value: msg.held})
+	case msg.plan != nil && msg.held != "" && msg.plan.Effect == "" && msg.plan.NotTried == 0:
+		return a.runPlanned(msg)
 	case msg.plan != nil:
 		g.Plan, g.Began = msg.plan, msg.began
 		a.toast.Success(a.screen.Now, "plan: "+msg.plan.Sentence)
@@ -78,6 +79,29 @@ func (a *app) showPlan(msg plannedMsg) tea.Cmd {
 		a.toast.Note(a.screen.Now, "the plan was cancelled")
 	}
 	return nil
+}
+
+// runPlanned runs the build that waits after a plan without an effect, unless the plan is outdated.
+func (a *app) runPlanned(msg plannedMsg) tea.Cmd {
+	g, s := a.screen.Planning, a.screen.State
+	if s.Cluster.Phase != runner.ClusterReady || s.Lost() != "" {
+		g.Err = errors.New("no cluster answers")
+		a.toast.Failure(a.screen.Now, "no plan: "+g.Err.Error())
+		return nil
+	}
+	g.Plan, g.Began = msg.plan, msg.began
+	if reason := g.Stale(s); reason != "" {
+		a.toast.Refusal(a.screen.Now, "the saved build waits: "+reason)
+		return nil
+	}
+	run := a.send("plan: "+msg.plan.Sentence+"; the saved build starts", runner.Intent{Kind: runner.IntentRun, Value: msg.held})
+	return func() tea.Msg {
+		result, _ := run().(resultMsg)
+		if result.err != nil && a.source.State().Build.Held != msg.held {
+			return nil // the user was faster: the build runs already, or newer code replaces it
+		}
+		return result
+	}
 }
 
 // endPlan cancels the plan that is being made.

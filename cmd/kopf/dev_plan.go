@@ -69,7 +69,7 @@ func (d *devPlanner) plan(ctx context.Context, executable string, report func(st
 	var flags planFlags
 	flags.add(&cobra.Command{}) // sets the defaults
 	flags.kubeconfig, flags.context, flags.namespaces = cluster.Kubeconfig, cluster.Context, d.flags.namespaces
-	report("building the operator and copying the cluster")
+	report(firstStep(executable))
 	p := &planner{
 		flags: &flags, patterns: d.patterns, step: report, build: planBuild{binary: executable},
 		say: func(format string, args ...any) { d.session.Say(false, fmt.Sprintf(format, args...)) },
@@ -88,6 +88,14 @@ func (d *devPlanner) plan(ctx context.Context, executable string, report func(st
 		return nil, shortError(err)
 	}
 	return planPage(plan), nil
+}
+
+// firstStep names the first step of a plan of an executable or, if its path is empty, of the saved code.
+func firstStep(executable string) string {
+	if executable != "" {
+		return "copying the cluster"
+	}
+	return "building the operator and copying the cluster"
 }
 
 // clean reports an error of the clean-up after a plan in the log, and keeps it for the end of the workbench, which may be near.
@@ -142,7 +150,10 @@ func planPage(p *shapes.Plan) *parts.Plan {
 	if p.Ended != "" {
 		sentence = "incomplete: " + sentence
 	}
-	page := &parts.Plan{Effect: planEffect(p), Header: header, Sentence: sentence, Incomplete: p.Ended != "", Marks: make(map[inspect.Ref]parts.PlanMark)}
+	page := &parts.Plan{
+		Effect: planEffect(p), NotTried: len(p.NotTried), Header: header, Sentence: sentence, Incomplete: p.Ended != "",
+		Marks: make(map[inspect.Ref]parts.PlanMark),
+	}
 	for i, s := range p.Shapes {
 		title, text, _ := strings.Cut(strings.TrimRight(texts[i], "\n"), "\n")
 		shape := parts.PlanShape{Title: strings.TrimSpace(title), Tone: verdictTones[s.Verdict], Objects: s.Objects}

@@ -15,14 +15,18 @@ type effect int
 // The effects, the gravest last.
 const (
 	noEffect effect = iota
+	retries         // a handler waits for its next call, and its further actions are unknown
 	creates
 	changes
+	fails     // a handler fails in this plan, perhaps only because of the box
 	isRefused // a request is rejected
 	stops     // a handler stops at a step, and its further actions are unknown
 	deletes
 )
 
-var effectTexts = map[effect]string{creates: "create", changes: "change", isRefused: "be refused on", stops: "stop at a step on", deletes: "delete"}
+var effectTexts = map[effect]string{
+	retries: "retry later on", creates: "create", changes: "change", fails: "fail on", isRefused: "be refused on", stops: "stop at a step on", deletes: "delete",
+}
 
 // planEffect sums up the effects of a plan on objects, such as "delete 1 object, change 3"; empty if nothing.
 func planEffect(p *shapes.Plan) string {
@@ -30,9 +34,7 @@ func planEffect(p *shapes.Plan) string {
 	note := func(object string, e effect) { effects[object] = max(effects[object], e) }
 	for i, s := range p.Shapes {
 		for _, object := range s.Objects {
-			if s.Verdict == shapes.VerdictStops {
-				note(fmt.Sprint(refOf(s.Resource, object)), stops)
-			}
+			note(fmt.Sprint(refOf(s.Resource, object)), effectOfHandlers(s))
 			for k, w := range s.Writes {
 				ref, known := writtenRef(w, object)
 				name := fmt.Sprint(ref)
@@ -59,11 +61,29 @@ func planEffect(p *shapes.Plan) string {
 	return strings.Join(texts, ", ")
 }
 
+// effectOfHandlers returns the effect of the handlers of a shape, besides their requests. Handlers that had failed before, and are not
+// called, have none.
+func effectOfHandlers(s shapes.Shape) effect {
+	has := func(outcome shapes.Outcome) bool {
+		return slices.ContainsFunc(s.Handlers, func(h shapes.Handler) bool { return h.Outcome == outcome })
+	}
+	refused := slices.ContainsFunc(s.Writes, func(w shapes.Write) bool { return len(w.Refused) > 0 })
+	switch {
+	case has(shapes.OutcomeStops), s.Verdict == shapes.VerdictStops:
+		return stops
+	case has(shapes.OutcomeFails), has(shapes.OutcomeIgnored), s.Verdict == shapes.VerdictFails && !refused: // refused requests are effects of their own
+		return fails
+	case s.Verdict == shapes.VerdictWaits, has(shapes.OutcomeWaits):
+		return retries
+	}
+	return noEffect
+}
+
 // effectOf returns the effect of a write. Events about objects are no effect.
 func effectOf(w shapes.Write) effect {
 	has := func(verb string) bool { return slices.Contains(w.Verbs, verb) }
 	switch {
-	case strings.HasPrefix(w.Resource, "events.v1"):
+	case w.Resource == "events.v1", w.Resource == "events.v1.events.k8s.io":
 		return noEffect
 	case len(w.Refused) > 0 && len(w.Changes) == 0:
 		return isRefused

@@ -51,8 +51,11 @@ func TestPlanPage_MarksObjectsThatWouldChange(t *testing.T) {
 	if !page.Incomplete || !strings.HasPrefix(page.Sentence, "incomplete: ") {
 		t.Errorf("the plan is summed up as %q", page.Sentence)
 	}
-	if want := "delete 6 objects, be refused on 3, change 4, create 2"; page.Effect != want {
+	if want := "delete 6 objects, be refused on 3, fail on 1, change 4, create 2"; page.Effect != want {
 		t.Errorf("the effect is %q, not %q", page.Effect, want)
+	}
+	if page.NotTried != 1 {
+		t.Errorf("%d things were not tried", page.NotTried)
 	}
 	var got []string
 	for ref, m := range page.Marks {
@@ -85,17 +88,46 @@ func TestPlanPage_MarksObjectsThatWouldChange(t *testing.T) {
 	}
 }
 
-func TestPlanEffect_IsOfWritesAndStepsAlone(t *testing.T) {
-	for want, s := range map[string]shapes.Shape{
-		"":                            {Verdict: shapes.VerdictFails, Writes: []shapes.Write{{Verbs: []string{"create"}, Resource: "events.v1", Name: "{namespace}/{random}"}}},
-		"stop at a step on 2 objects": {Verdict: shapes.VerdictStops},
-		"change 2 objects":            {Verdict: shapes.VerdictWaits, Writes: []shapes.Write{{Verbs: []string{"create", "delete"}, Resource: "pods.v1", Name: "{namespace}/{name}"}}},
-		"delete 1 object":             {Verdict: shapes.VerdictChanges, Writes: []shapes.Write{{Verbs: []string{"deletecollection"}, Resource: "pods.v1", Name: "{namespace}/*"}}},
+func TestPlanEffect_IsOfHandlersAndOfWritesOtherThanEvents(t *testing.T) {
+	of := func(verdict shapes.Verdict, handlers []shapes.Handler, writes ...shapes.Write) string {
+		return planEffect(&shapes.Plan{Shapes: []shapes.Shape{{
+			Verdict: verdict, Resource: "kopfexamples.v1.kopf.dev", Objects: []string{"shop/one", "shop/two"}, Handlers: handlers, Writes: writes,
+		}}})
+	}
+	handler := func(outcome shapes.Outcome, calls int) []shapes.Handler {
+		return []shapes.Handler{{ID: "extend", Outcome: outcome, Calls: calls}}
+	}
+	create := func(resource string) shapes.Write {
+		return shapes.Write{Verbs: []string{"create"}, Resource: resource, Name: "{namespace}/{name}-new"}
+	}
+	refused := shapes.Write{Verbs: []string{"patch"}, Resource: "pods.v1", Name: "{namespace}/{name}", Refused: []string{"forbidden"}}
+	for name, test := range map[string]struct{ got, want string }{
+		"succeeds":           {of(shapes.VerdictRecords, handler(shapes.OutcomeSucceeds, 1)), ""},
+		"had failed":         {of(shapes.VerdictUnchanged, handler(shapes.OutcomeFailed, 0)), ""},
+		"fails":              {of(shapes.VerdictFails, handler(shapes.OutcomeFails, 1)), "fail on 2 objects"},
+		"fails, ignored":     {of(shapes.VerdictUnchanged, handler(shapes.OutcomeIgnored, 1)), "fail on 2 objects"},
+		"pass fails":         {of(shapes.VerdictFails, nil), "fail on 2 objects"},
+		"waits, not called":  {of(shapes.VerdictWaits, handler(shapes.OutcomeWaits, 0)), "retry later on 2 objects"},
+		"waits, called":      {of(shapes.VerdictWaits, handler(shapes.OutcomeWaits, 2)), "retry later on 2 objects"},
+		"stops":              {of(shapes.VerdictStops, handler(shapes.OutcomeStops, 1)), "stop at a step on 2 objects"},
+		"request is refused": {of(shapes.VerdictFails, handler(shapes.OutcomeSucceeds, 1), refused), "be refused on 2 objects"},
+		"replaces":           {of(shapes.VerdictWaits, nil, shapes.Write{Verbs: []string{"create", "delete"}, Resource: "pods.v1", Name: "{namespace}/{name}"}), "change 2 objects, retry later on 2"},
+		"deletes all":        {of(shapes.VerdictChanges, nil, shapes.Write{Verbs: []string{"deletecollection"}, Resource: "pods.v1", Name: "{namespace}/*"}), "delete 1 object"},
+		"event":              {of(shapes.VerdictChanges, nil, create("events.v1"), create("events.v1.events.k8s.io")), ""},
+		"custom event":       {of(shapes.VerdictChanges, nil, create("events.v1.acme.io")), "create 2 objects"},
 	} {
-		s.Objects = []string{"shop/one", "shop/two"}
-		if got := planEffect(&shapes.Plan{Shapes: []shapes.Shape{s}}); got != want {
-			t.Errorf("got %q, want %q", got, want)
+		if test.got != test.want {
+			t.Errorf("%s: the effect is %q, not %q", name, test.got, test.want)
 		}
+	}
+}
+
+func TestDevPlan_FirstStepBuildsOnlyCodeThatIsNotBuilt(t *testing.T) {
+	if got := firstStep("/op"); strings.Contains(got, "building") {
+		t.Errorf("the first step is %s", got)
+	}
+	if got := firstStep(""); !strings.Contains(got, "building") {
+		t.Errorf("the first step is %s", got)
 	}
 }
 

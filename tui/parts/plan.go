@@ -13,8 +13,11 @@ import (
 
 // Plan has the changes that the saved code would make to the objects of the cluster, as text.
 type Plan struct {
-	// Effect sums up the effects on objects, such as "delete 1 object, change 3"; empty if there are none. Failures are none.
+	// Effect sums up the effects on objects, such as "delete 1 object, change 3"; empty if there are none.
 	Effect string
+
+	// NotTried is the number of things that the plan could not try, such as the timers of a handler.
+	NotTried int
 
 	// Header describes the copy of the cluster, and Sentence sums the plan up.
 	Header, Sentence string
@@ -104,6 +107,10 @@ func (p *Planning) alarm(s *Screen) explain.Alarm {
 		a.Fact = "! the saved build waits, and has no current plan"
 	case p.Plan.Incomplete:
 		a.Fact = "! the saved build waits, because its plan is incomplete"
+	case p.Plan.Effect == "" && p.Plan.NotTried == 1:
+		a.Fact = "! the saved build waits: 1 thing was not tried"
+	case p.Plan.Effect == "" && p.Plan.NotTried > 0:
+		a.Fact = "! the saved build waits: " + explain.Count(p.Plan.NotTried, "thing") + " were not tried"
 	default:
 		a.Fact = "! the saved build would " + cmp.Or(p.Plan.Effect, "change nothing")
 	}
