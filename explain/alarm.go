@@ -18,6 +18,26 @@ type Alarm struct {
 
 // Alarm returns the gravest alarm at a time.
 func (s *State) Alarm(now time.Time) Alarm {
+	if a := s.Urgent(now); a != (Alarm{}) {
+		return a
+	}
+	if saved := s.relative(s.SavedManifests); len(saved) > 0 && s.Cluster.Phase == runner.ClusterReady {
+		return Alarm{Warn, "! saved, not applied: " + strings.Join(saved, ", "), "a applies"}
+	}
+	if n := s.Former; n > 0 && s.NotOperating() == "" {
+		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "A runs the failed handlers again"}
+	}
+	for _, a := range []Alarm{s.published(), s.unsure(), s.unserved(), s.drifted(), s.retriedLong(now), s.unused(now)} {
+		if a != (Alarm{}) {
+			return a
+		}
+	}
+	return Alarm{}
+}
+
+// Urgent returns the gravest alarm at a time if it must not be hidden: the operator does not work, or works in a wrong way. Otherwise it
+// returns the zero value.
+func (s *State) Urgent(now time.Time) Alarm {
 	switch {
 	case s.Cluster.Phase == runner.ClusterFailed:
 		return Alarm{Err, "✗ no cluster, R tries again", s.Cluster.Error}
@@ -47,17 +67,6 @@ func (s *State) Alarm(now time.Time) Alarm {
 	}
 	if a := s.published(); a.Tone == Err { // it lasts until the code or the permissions change
 		return a
-	}
-	if saved := s.relative(s.SavedManifests); len(saved) > 0 && s.Cluster.Phase == runner.ClusterReady {
-		return Alarm{Warn, "! saved, not applied: " + strings.Join(saved, ", "), "a applies"}
-	}
-	if n := s.Former; n > 0 && s.NotOperating() == "" {
-		return Alarm{Warn, "! " + Count(n, "object") + " failed before this start", "A runs the failed handlers again"}
-	}
-	for _, a := range []Alarm{s.published(), s.unsure(), s.unserved(), s.drifted(), s.retriedLong(now), s.unused(now)} {
-		if a != (Alarm{}) {
-			return a
-		}
 	}
 	return Alarm{}
 }

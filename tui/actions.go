@@ -183,7 +183,12 @@ func (a *app) rebuild() parts.Action {
 		action.Binding = parts.Key("b", "run the build")
 		request = parts.Request{What: "the saved build starts", Intent: runner.Intent{Kind: runner.IntentRun, Value: held}}
 	}
-	action.Do = func() tea.Msg { return request }
+	action.Do = func() tea.Msg {
+		if question := a.screen.Planning.AskRun(a.screen, request); question != nil {
+			return parts.Ask{Dialog: question}
+		}
+		return request
+	}
 	return action
 }
 

@@ -196,3 +196,69 @@ func TestHeld_BuildWaitsIfItsPlanIsNotTrueAnyMore(t *testing.T) {
 		})
 	}
 }
+
+func TestHeld_KeyAsksBeforeABuildRunsWithoutItsPlan(t *testing.T) {
+	u, finish := startWaiting(t)
+	u.press("b").sees("Run the saved build without a plan?").press("esc").seesNot("without a plan?")
+	if got := u.ran(); got != "" {
+		t.Errorf("it runs %s", got)
+	}
+	u.press("b", "y").sees("the saved build starts")
+	if got := u.ran(); got != "/op-2" {
+		t.Errorf("the answer runs %q", got)
+	}
+	u.show(func(s *runner.State) { s.Build.Held, s.Build.Saved = "", nil })
+	finish()
+}
+
+func TestHeld_KeyAsksIfANewerBuildHasNoPlan(t *testing.T) {
+	var made []string
+	u := startHolding(t, 80, 24, func(executable string) (*parts.Plan, error) {
+		made = append(made, executable)
+		return planned(executable)
+	}).hold("/op-2").sees("the saved build would")
+	u.wait(time.Second).show(func(s *runner.State) { s.Build.Held, s.Build.SavedAt = "/op-3", u.now })
+	u.press("b").sees("Run the saved build without a plan?").press("esc")
+	if got := u.ran(); got != "" {
+		t.Errorf("it runs %s", got)
+	}
+	u.app.plans.Wait()
+}
+
+func TestHeld_RejectedStartIsSilentIfAnotherBuildWaits(t *testing.T) {
+	for name, test := range map[string]struct {
+		held string // the build that waits when the start is rejected
+		sees bool
+	}{"the build runs": {"", false}, "a newer build waits": {"/op-3", false}, "it still waits": {"/op-2", true}} {
+		t.Run(name, func(t *testing.T) {
+			u, _ := startWaiting(t)
+			u.source.err = errors.New("no build waits")
+			run := u.app.showPlan(plannedMsg{began: u.now, held: "/op-2", plan: &parts.Plan{Sentence: "9 unchanged"}})
+			s := *u.source.State()
+			s.Build.Held = test.held
+			u.source.set(&s)
+			result, _ := run().(resultMsg)
+			if (result.err != nil) != test.sees {
+				t.Errorf("the result is %+v", result)
+			}
+		})
+	}
+}
+
+func TestHeld_UrgentAlarmsStayAndOthersDoNot(t *testing.T) {
+	u := startHolding(t, 100, 24, planned).hold("/op-2").sees("the saved build would")
+	u.publish(func(s *runner.State) { s.SavedManifests = []string{"crd.yaml"} }).sees("the saved build would")
+	u.publish(func(s *runner.State) { s.Application.Refused = []string{"crd.yaml: spec.names must be set"} })
+	u.sees("1 manifest refused, 9 says why").sees("· b runs the saved build").resize(60, 24).sees("1 manifest refused").sees("b runs the saved build")
+	u.publish(func(s *runner.State) { s.Application.Refused = nil }).sees("b runs it")
+	u.publish(func(s *runner.State) { s.Process.Phase, s.Process.Exit = runner.ProcessCrashed, "exit status 2" })
+	u.sees("operator crashed").sees("b runs the saved build")
+}
+
+func TestHeld_KeyIsNotCutOff(t *testing.T) {
+	u := startHolding(t, 80, 24, func(string) (*parts.Plan, error) {
+		return &parts.Plan{Sentence: "9 change", Effect: "delete 1,234 objects, stop at a step on 12, be refused on 3, change 45,678"}, nil
+	}).hold("/op-2")
+	u.sees("! the saved build would delete 1,234 objects, ").sees("… · b runs it")
+	u.resize(60, 24).sees("b runs it").resize(160, 24).sees("change 45,678 · b runs it · i plan")
+}

@@ -95,7 +95,7 @@ func (p *Planning) alarm(s *Screen) explain.Alarm {
 	if p == nil || held == "" {
 		return explain.Alarm{}
 	}
-	a := explain.Alarm{Tone: explain.Warn, Rest: "b runs it · i plan"}
+	a := explain.Alarm{Tone: explain.Warn}
 	switch {
 	case p.Held != held:
 		a.Tone, a.Fact = explain.Busy, "◌ the saved build waits for its plan"
@@ -115,6 +115,23 @@ func (p *Planning) alarm(s *Screen) explain.Alarm {
 		a.Fact = "! the saved build would " + cmp.Or(p.Plan.Effect, "change nothing")
 	}
 	return a
+}
+
+// AskRun returns the question before the saved build that waits runs without its plan. It is nil if the build has been planned, or if
+// its plan has ended with an error.
+func (p *Planning) AskRun(s *Screen, run Request) *Question {
+	held, text := s.State.Build.Held, "Its plan has not begun."
+	switch {
+	case p == nil || held == "" || p.Held == held && p.Running.IsZero():
+		return nil
+	case p.Held == held:
+		text = "The plan is being made: " + p.Progress(s) + "."
+	}
+	return &Question{
+		Title:   "Run the saved build without a plan?",
+		Text:    []string{text, "Its effects on objects are not known yet."},
+		Answers: []Answer{{Key: "esc", Name: "wait"}, {Key: "y", Name: "run it", Then: run}},
+	}
 }
 
 // HasMarks reports whether objects are marked: the plan is of saved code that does not run yet.
