@@ -17,8 +17,7 @@ type findings struct {
 	Duplicates []string       `json:"duplicates"` // unexplained
 	Losses     []string       `json:"losses"`     // unexplained
 	Stuck      []string       `json:"stuck"`
-	Doubled    []string       `json:"doubled"`  // effects and daemons
-	Unneeded   []string       `json:"unneeded"` // alarms about steps, unexplained
+	Doubled    []string       `json:"doubled"` // effects and daemons
 	Explained  map[string]int `json:"explained"`
 
 	timelines []string        // versions and calls of each object with an unexplained repetition
@@ -27,7 +26,7 @@ type findings struct {
 }
 
 func (f *findings) none() bool {
-	return len(f.Duplicates)+len(f.Losses)+len(f.Stuck)+len(f.Doubled)+len(f.Unneeded) == 0
+	return len(f.Duplicates)+len(f.Losses)+len(f.Stuck)+len(f.Doubled) == 0
 }
 
 // pending reports whether something may only be late.
@@ -56,11 +55,10 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
 		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
-		before := len(f.Duplicates) + len(f.Unneeded)
+		before := len(f.Duplicates)
 		i.duplicates()
 		i.repeatedSteps(steps[o.uid])
-		i.repeatedOnces(l.onceOf(o.uid))
-		if len(f.Duplicates)+len(f.Unneeded) > before {
+		if len(f.Duplicates) > before {
 			f.timelines = append(f.timelines, i.timeline())
 		}
 		i.doubledEffects()

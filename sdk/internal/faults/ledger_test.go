@@ -82,8 +82,7 @@ type ledger struct {
 	starts  []uint64      // the version of the cluster when a life began, by its number
 	version func() uint64 // returns the current version of the cluster
 
-	withSteps bool // the first creation handler and the first update handler have two steps, and one that must happen at most once
-	onces     onces
+	withSteps bool // the first creation handler and the first update handler have two steps
 }
 
 // sample is the process's use of resources between two lives.
@@ -131,9 +130,6 @@ func (l *ledger) handler(id string, life int) func(context.Context, *kopf.Change
 		time.Sleep(time.Duration(chance("work", c.Object.Spec.Value)) * 20 * time.Microsecond) // the work of the handler
 		if strings.HasSuffix(id, "_1") {
 			if err := l.step(ctx, id, "grant", life, c); err != nil {
-				return err
-			}
-			if err := l.once(ctx, id, life, c); err != nil {
 				return err
 			}
 		}
