@@ -30,7 +30,7 @@ var effectTexts = map[effect]string{
 
 // planEffect sums up the effects of a plan on objects, such as "delete 1 object, change 3"; empty if nothing.
 func planEffect(p *shapes.Plan) string {
-	effects := make(map[string]effect) // by object
+	effects := make(map[string]effect) // the gravest effect on each object
 	note := func(object string, e effect) { effects[object] = max(effects[object], e) }
 	for i, s := range p.Shapes {
 		for _, object := range s.Objects {

@@ -23,7 +23,7 @@ var recordLabels = []string{"kopf.dev/owned-by", "kopf.dev/owner-uid", "kopf.dev
 func (f ownFields) isOwn(name string, value any) bool {
 	prefix, rest, found := strings.Cut(name, "/")
 	if name == "kopf.dev/session-expires" || strings.HasPrefix(name, "kopf.dev/webhooks-") {
-		return true // of webhook configurations
+		return true // records of webhook configurations have this prefix in all operators
 	}
 	return found && slices.Contains(f.prefixes, prefix) && (isRecord(rest, value) || isState(value))
 }

@@ -40,7 +40,7 @@ func versionsOf(t Trial) map[string]string {
 		case inspect.KindCreate, inspect.KindUpdate, inspect.KindField, inspect.KindResume:
 			version := cmp.Or(h.Version, "1")
 			if known := all[h.ID]; known != "" && known != version {
-				version = known + ", " + version // of registrations for different resources
+				version = known + ", " + version // a handler can be registered for several resources, with a version for each
 			}
 			all[h.ID] = version
 		}
