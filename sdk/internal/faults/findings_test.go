@@ -20,14 +20,14 @@ type findings struct {
 	Doubled    []string       `json:"doubled"` // effects and daemons
 	Explained  map[string]int `json:"explained"`
 
-	timelines []string        // versions and calls of each object with an unexplained repetition
+	timelines []string        // versions and calls of each object with an unexplained repetition or loss
 	recorded  []time.Duration // duration from each call to the version that records it
 	repeated  []string        // explained repetitions, with the reason
 }
 
-func (f *findings) none() bool {
-	return len(f.Duplicates)+len(f.Losses)+len(f.Stuck)+len(f.Doubled) == 0
-}
+func (f *findings) none() bool { return f.unexplained()+len(f.Stuck)+len(f.Doubled) == 0 }
+
+func (f *findings) unexplained() int { return len(f.Duplicates) + len(f.Losses) }
 
 // pending reports whether something may only be late.
 func (f *findings) pending() bool { return len(f.Losses)+len(f.Stuck) > 0 }
@@ -55,12 +55,9 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
 		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
-		before := len(f.Duplicates)
+		before := f.unexplained()
 		i.duplicates()
 		i.repeatedSteps(steps[o.uid])
-		if len(f.Duplicates) > before {
-			f.timelines = append(f.timelines, i.timeline())
-		}
 		i.doubledEffects()
 		i.times()
 		if o.newest().gone {
@@ -69,10 +66,15 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 				f.Stuck = append(f.Stuck, o.name+" is gone, and its daemon runs")
 			}
 		}
+		if f.unexplained() > before {
+			f.timelines = append(f.timelines, i.timeline())
+		}
 	}
 	for key, o := range newest {
 		value, lives := expected[key]
-		switch i := (&inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}); {
+		before := f.unexplained()
+		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
+		switch {
 		case !lives && !o.newest().gone:
 			f.Stuck = append(f.Stuck, fmt.Sprintf("%s is not gone: %+v", key, o.newest()))
 		case lives && (o.newest().gone || o.newest().value != value):
@@ -85,6 +87,9 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 			if n := l.running(o.uid); n != 1 {
 				f.Stuck = append(f.Stuck, fmt.Sprintf("%s has %d daemons", key, n))
 			}
+		}
+		if f.unexplained() > before {
+			f.timelines = append(f.timelines, i.timeline())
 		}
 	}
 	return f
@@ -339,8 +344,11 @@ func (i *inspection) timeline() string {
 		events = append(events, event{v.came, fmt.Sprintf("version %d (life %d): value %s, last %s, held %t, deleting %t, gone %t, records %v, steps %v, status %+v",
 			v.number, life, v.value, v.last, v.held, v.deleting, v.gone, v.records, v.steps, v.status)})
 	}
+	for _, c := range i.tries {
+		events = append(events, event{c.at, "called: " + c.String()})
+	}
 	for _, c := range i.calls {
-		events = append(events, event{c.at, c.String()})
+		events = append(events, event{c.at, "succeeded: " + c.String()})
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
 	var b strings.Builder
