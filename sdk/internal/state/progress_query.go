@@ -10,6 +10,17 @@ func (s Progress) Handlers() []HandlerProgress {
 	return slices.Clone(s.handlers)
 }
 
+// Passive returns the progress of the passive handlers alone.
+func (s Progress) Passive() Progress {
+	passive := Progress{purpose: s.purpose}
+	for _, h := range s.handlers {
+		if !h.Active {
+			passive.handlers = append(passive.handlers, h)
+		}
+	}
+	return passive
+}
+
 // Handler returns the handler with an id; false if it is not in the progress.
 func (s Progress) Handler(id string) (HandlerProgress, bool) {
 	i := s.index(id)

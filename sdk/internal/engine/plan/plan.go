@@ -228,7 +228,7 @@ func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
 }
 
 // readProgress reads the progress of the cause. It counts the progress of unfinished earlier causes by their reasons,
-// and purges it.
+// and purges it. The records of the selected handlers stay: they are only written again if they change.
 func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
 	if err != nil {
@@ -243,7 +243,8 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	if len(progress.Extras()) == 0 {
 		return nil
 	}
-	return v.Purge(progress, s.Served.Changing, own)
+	others := slices.DeleteFunc(slices.Clone(s.Served.Changing), func(id string) bool { return slices.Contains(ids, id) })
+	return v.Purge(progress.Passive(), others, own)
 }
 
 // Engaged reports whether the cycle handles the changes of the object.

@@ -342,6 +342,28 @@ func TestRecord_ChangeDuringARetryBecomesAnUpdate(t *testing.T) {
 	}
 }
 
+// A process with an old version of the object can leave the record of an earlier cause beside the records of the current one.
+func TestRecord_SupersededCauseLeavesTheSelectedHandlersDone(t *testing.T) {
+	f := handled(t, handlerOfFamily("create", handlers.Create), handlerOfFamily("done", handlers.Update), handlerOfFamily("slow", handlers.Update))
+	f.edit(spec(2))
+	f.record(f.plan(watch.Modified, nil), map[string]handlers.Outcome{"done": success, "slow": retry})
+	const old = `{"started":"2026-01-01T00:00:00.000000+00:00","purpose":"create","retries":1,"success":true,"failure":false}`
+	f.edit(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/create": old}}})
+	f.now = f.now.Add(time.Hour)
+	one := f.plan(watch.Modified, nil)
+	if one.plan.Superseded["create"].Success != 1 {
+		t.Errorf("superseded: %v", one.plan.Superseded)
+	}
+	f.record(one, outcomes("slow", retry))
+	if f.annotation("kopf.zalando.org/create") != nil {
+		t.Error("the record of the earlier cause is left")
+	}
+	done, _ := f.plan(watch.Modified, nil).plan.Progress.Handler("done")
+	if !done.Record.Success {
+		t.Errorf("the handler is called again: %s", f.text)
+	}
+}
+
 func TestRecord_RevertedChangeEndsItsCause(t *testing.T) {
 	f := newFate(t, born, handlerOfFamily("create", handlers.Create), handlerOfFamily("update", handlers.Update))
 	f.handle(watch.Added)
