@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -109,12 +110,14 @@ func (v *View) HasSameRecords(tree map[string]any) bool {
 }
 
 // StepPatch returns the patch that records a step: the steps of the handler, and the progress of the cause, without which the steps
-// do not count. The record of a sub-handler is stored as well.
+// do not count. The record of a sub-handler is stored as well. The record of the handler is in the patch even if it has not changed,
+// because a process with an old version may have replaced it on the object.
 func (p *Plan) StepPatch(v *View, steps state.HandlerSteps, own *patch.Patch) (*patch.Patch, error) {
 	record, progress := patch.NewPatch(), p.Progress
 	record.Append(own) // otherwise, records of a superseded cause would end the handling after a crash
 	record.DropFns()
-	if _, top := progress.Handler(steps.Handler); !top {
+	one, top := progress.Handler(steps.Handler)
+	if !top {
 		for _, h := range p.Selected {
 			if strings.HasPrefix(steps.Handler, h.ID+"/") {
 				progress = progress.WithSubref(h.ID, steps.Handler)
@@ -125,9 +128,10 @@ func (p *Plan) StepPatch(v *View, steps state.HandlerSteps, own *patch.Patch) (*
 			return nil, err
 		}
 		sub = sub.WithPurpose(string(p.Cause.Reason)).WithHandlers([]string{steps.Handler}, steps.Run)
-		if err := v.StoreProgress(sub, record); err != nil {
-			return nil, err
-		}
+		one, _ = sub.Handler(steps.Handler)
+	}
+	if err := v.Progress.Store(v.Stored, one.ID, one.Record, record); err != nil {
+		return nil, fmt.Errorf("record the progress: %w", err)
 	}
 	if err := v.StoreProgress(progress, record); err != nil {
 		return nil, err

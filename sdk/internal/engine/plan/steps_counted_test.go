@@ -63,6 +63,22 @@ func TestCountedSteps_OfTheUnfinishedHandling(t *testing.T) {
 	}
 }
 
+// The step was called by an older process, whose patch arrives after another process has begun the handling anew.
+func TestCountedSteps_OfAnOlderProcess(t *testing.T) {
+	f := handled(t, &handlers.Handler{ID: "fn", Family: handlers.Update})
+	f.edit(spec(2))
+	one, _ := f.turn(watch.Modified, "fn")
+	f.record(one, outcomes("fn", retry))
+	older, _ := f.turn(watch.Modified, "fn")
+	f.edit(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"kopf.zalando.org/fn": nil}}})
+	one, _ = f.turn(watch.Modified, "fn")
+	f.record(one, outcomes("fn", retry))
+	f.recordStep(older, "fn")
+	if got := f.counted(); got["fn"] != "update 0" {
+		t.Errorf("counted: %v, the object: %s", got, f.text)
+	}
+}
+
 func TestCountedSteps_OfFailedHandlersUntilTheNextChange(t *testing.T) {
 	f := handled(t, &handlers.Handler{ID: "fn", Family: handlers.Update})
 	f.edit(spec(2))
