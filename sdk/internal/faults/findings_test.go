@@ -17,7 +17,8 @@ type findings struct {
 	Duplicates []string       `json:"duplicates"` // unexplained
 	Losses     []string       `json:"losses"`     // unexplained
 	Stuck      []string       `json:"stuck"`
-	Doubled    []string       `json:"doubled"` // effects and daemons
+	Doubled    []string       `json:"doubled"`  // effects and daemons
+	Unneeded   []string       `json:"unneeded"` // alarms about steps, unexplained
 	Explained  map[string]int `json:"explained"`
 
 	timelines []string        // versions and calls of each object with an unexplained repetition or loss
@@ -27,7 +28,7 @@ type findings struct {
 
 func (f *findings) none() bool { return f.unexplained()+len(f.Stuck)+len(f.Doubled) == 0 }
 
-func (f *findings) unexplained() int { return len(f.Duplicates) + len(f.Losses) }
+func (f *findings) unexplained() int { return len(f.Duplicates) + len(f.Losses) + len(f.Unneeded) }
 
 // pending reports whether something may only be late.
 func (f *findings) pending() bool { return len(f.Losses)+len(f.Stuck) > 0 }
@@ -41,6 +42,7 @@ type inspection struct {
 	life    int      // number of the operator's last life
 	starts  []uint64 // the version of the cluster when a life began, by its number
 	refused []time.Time
+	stale   map[int]bool // the lives that began with an old list of the object's kind
 }
 
 // inspect looks at all objects. The expected values are the values of living objects, keyed by kind and name.
@@ -50,14 +52,16 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	calls, tries := l.of()
 	steps := l.stepsOf()
 	life, doubled, starts := l.lives()
+	stale := l.staleLives(injected)
 	f.Doubled = append(f.Doubled, doubled...)
 	newest := map[string]*object{}
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
-		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
+		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name], stale: stale[o.kind]}
 		before := f.unexplained()
 		i.duplicates()
 		i.repeatedSteps(steps[o.uid])
+		i.repeatedOnces(l.onceOf(o.uid))
 		i.doubledEffects()
 		i.times()
 		if o.newest().gone {
@@ -73,7 +77,7 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	for key, o := range newest {
 		value, lives := expected[key]
 		before := f.unexplained()
-		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
+		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name], stale: stale[o.kind]}
 		switch {
 		case !lives && !o.newest().gone:
 			f.Stuck = append(f.Stuck, fmt.Sprintf("%s is not gone: %+v", key, o.newest()))
@@ -142,6 +146,8 @@ func (i *inspection) explain(first, again call) string {
 		return "call repeated: the process ended before the record was stored"
 	case again.version < stored:
 		return "call repeated: the next process saw a version older than the record"
+	case i.removed(stored, again):
+		return "call repeated: a process with an old view had removed the records"
 	case again.reason == kopf.ReasonDelete && i.purged(first.handler, stored, again.version):
 		return "call repeated: the process ended between the removal of the records and of the finalizer"
 	case i.setBack(first.handler, stored, again):
@@ -161,6 +167,22 @@ func (i *inspection) unseen(first call, stored uint64, again call) bool {
 	return ended && slices.ContainsFunc(i.tries, func(c call) bool {
 		return c.life >= first.life && c.life <= again.life && c.at.Before(again.at) && c.new != again.new && i.oldView(c)
 	})
+}
+
+// removed reports whether a process with an old list removed the records of an unfinished update: it took them for records that an
+// earlier process had left.
+func (i *inspection) removed(stored uint64, again call) bool {
+	v, life := i.object.at(stored), i.lifeAt(stored)
+	return again.reason == kopf.ReasonUpdate && len(v.records) == 0 && v.last == again.old && v.last != v.value &&
+		(i.stale[life] || i.stale[life-1]) // a request can arrive after the end of its process
+}
+
+// lifeAt returns the number of the life in which a version was stored.
+func (i *inspection) lifeAt(number uint64) (life int) {
+	for life+1 < len(i.starts) && i.starts[life+1] < number {
+		life++
+	}
+	return life
 }
 
 // ends reports whether a handling ended between two versions, in a state.
@@ -272,6 +294,8 @@ func (i *inspection) lostChanges() {
 			i.Explained["change undone: the last call was by a process with an old view"]++
 		case i.missed(want, ids):
 			i.Explained["change missed: the process ended while another handler was to be retried"]++
+		case last != nil && i.leftDone(*last, want):
+			i.Explained["change missed: a process with an old view had recorded the other handler, or a finished change"]++
 		default:
 			i.Losses = append(i.Losses, fmt.Sprintf("%s %s: %s was not handled by the handlers %s: last was %v", i.object.kind, i.object.name, want, n, last))
 		}
@@ -293,6 +317,17 @@ func (i *inspection) missed(value string, ids []string) bool {
 		}
 	}
 	return false
+}
+
+// leftDone reports whether a handler had been recorded when the object got a value, and a later process ended the handling. The
+// records of all handlers can only be on an object at once if a process with an old view wrote one of them.
+func (i *inspection) leftDone(last call, value string) bool {
+	got := slices.IndexFunc(i.object.versions, func(v version) bool { return v.value == value })
+	end := slices.IndexFunc(i.object.versions, func(v version) bool { return v.last == value })
+	if got < 0 || end < got || !i.object.versions[got].records[last.handler].Success || last.life >= i.lifeAt(i.object.versions[end].number) {
+		return false
+	}
+	return slices.ContainsFunc(i.tries, func(c call) bool { return c.version < i.object.versions[got].number && i.oldView(c) })
 }
 
 // finishedLater reports whether a call was recorded before its process ended, and a later process called
@@ -337,12 +372,8 @@ func (i *inspection) timeline() string {
 	}
 	var events []event
 	for _, v := range i.object.versions {
-		life := 0
-		for life+1 < len(i.starts) && i.starts[life+1] < v.number {
-			life++
-		}
 		events = append(events, event{v.came, fmt.Sprintf("version %d (life %d): value %s, last %s, held %t, deleting %t, gone %t, records %v, steps %v, status %+v",
-			v.number, life, v.value, v.last, v.held, v.deleting, v.gone, v.records, v.steps, v.status)})
+			v.number, i.lifeAt(v.number), v.value, v.last, v.held, v.deleting, v.gone, v.records, v.steps, v.status)})
 	}
 	for _, c := range i.tries {
 		events = append(events, event{c.at, "called: " + c.String()})

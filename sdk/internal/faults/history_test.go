@@ -36,6 +36,7 @@ type version struct {
 	last     string            // spec.value when it was last handled; empty if it never was
 	records  map[string]record // keyed by handler
 	steps    map[string]string // recorded results, keyed by handler and step
+	started  map[string]string // times of the starts of steps that must happen at most once, keyed by handler
 	status   status
 }
 
@@ -220,7 +221,7 @@ func versionOf(o stored) (version, error) {
 		return version{}, err
 	}
 	v := version{
-		number: number, came: time.Now(), value: o.Spec.Value, status: o.Status, records: map[string]record{}, steps: map[string]string{},
+		number: number, came: time.Now(), value: o.Spec.Value, status: o.Status, records: map[string]record{}, steps: map[string]string{}, started: map[string]string{},
 		deleting: o.Metadata.DeletionTimestamp != "", held: len(o.Metadata.Finalizers) > 0,
 	}
 	for name, text := range o.Metadata.Annotations {
@@ -234,6 +235,10 @@ func versionOf(o stored) (version, error) {
 			v.last = essence.Spec.Value
 		case own && strings.HasPrefix(id, "handler-steps."):
 			if err := resultsOf(text, v.steps); err != nil {
+				return version{}, fmt.Errorf("%s: %w", name, err)
+			}
+		case own && strings.HasPrefix(id, "started-step."):
+			if err := startOf(text, v.started); err != nil {
 				return version{}, fmt.Errorf("%s: %w", name, err)
 			}
 		case own && slices.Contains(handlerIDs, id):

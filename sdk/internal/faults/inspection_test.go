@@ -39,6 +39,7 @@ func TestInspection_Duplicates(t *testing.T) {
 		calls  []call
 		failed []call   // calls without success
 		starts []uint64 // versions of the cluster at the start of lives 0, 1, 2
+		stale  int      // number of the life with an old list
 		want   string   // text in the explanation; empty if there is none
 	}{
 		"in the same life": {
@@ -96,6 +97,18 @@ func TestInspection_Duplicates(t *testing.T) {
 			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
 			calls:  []call{updated(2, 10), updated(2, 30)}, starts: []uint64{0, 0, 15},
 		},
+		"of an update whose records an old view had removed": {
+			object: at(version{value: "v2", last: "v1", records: done("create")}, version{value: "v2", last: "v1"}, version{value: "v2", last: "v1"}),
+			calls:  []call{updated(1, 10), updated(2, 30)}, starts: []uint64{0, 0, 25}, stale: 1, want: "removed the records",
+		},
+		"of an update whose records a new view had removed": {
+			object: at(version{value: "v2", last: "v1", records: done("create")}, version{value: "v2", last: "v1"}, version{value: "v2", last: "v1"}),
+			calls:  []call{updated(1, 10), updated(2, 30)}, starts: []uint64{0, 0, 25}, stale: 2,
+		},
+		"of an update whose records an old view had ended": {
+			object: at(version{value: "v2", last: "v1", records: done("create")}, version{value: "v2", last: "v2"}, version{value: "v2", last: "v2"}),
+			calls:  []call{updated(1, 10), updated(2, 30)}, starts: []uint64{0, 0, 25}, stale: 1,
+		},
 		"of a deletion, after the records were removed": {
 			object: at(version{held: true, deleting: true}, version{held: true, deleting: true, records: done("delete")}, version{held: true, deleting: true}),
 			calls:  []call{deleted(1, 10), deleted(2, 30)}, starts: []uint64{0, 0, 35}, want: "removal of the records",
@@ -109,7 +122,7 @@ func TestInspection_Duplicates(t *testing.T) {
 			for n := range test.calls {
 				test.calls[n].at = start.Add(time.Duration(n) * time.Second)
 			}
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, tries: slices.Concat(test.failed, test.calls), starts: test.starts}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, tries: slices.Concat(test.failed, test.calls), starts: test.starts, stale: map[int]bool{test.stale: true}}
 			i.duplicates()
 			explained := ""
 			for why := range i.Explained {
@@ -136,6 +149,32 @@ func TestInspection_EachEarlierCallNeedsAnExplanation(t *testing.T) {
 	i.duplicates()
 	if len(i.Duplicates) != 1 || len(i.Explained) != 1 {
 		t.Errorf("explained %v, unexplained %q", i.Explained, i.Duplicates)
+	}
+}
+
+func TestInspection_ChangesAfterTheRecordsOfAllHandlers(t *testing.T) {
+	both := map[string]record{"create_1": {Purpose: "create", Success: true}, "create_2": {Purpose: "create", Success: true}}
+	versions := []version{{value: "v1"}, {value: "v1", records: done("create")}, {value: "v2", records: both}, {value: "v2", last: "v2"}}
+	unfinished := slices.Clone(versions)
+	unfinished[2].records = done("create")
+	for name, test := range map[string]struct {
+		versions []version
+		seen     uint64 // version that the second process has seen
+		starts   []uint64
+		losses   int
+	}{
+		"an old view":                         {versions, 10, []uint64{0, 0, 25, 35}, 0},
+		"a new view":                          {versions, 25, []uint64{0, 0, 25, 35}, 2},
+		"the same process":                    {versions, 10, []uint64{0, 0, 25}, 1},
+		"the second handler was not recorded": {unfinished, 10, []uint64{0, 0, 25, 35}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := []call{{handler: "create_1", new: "v1", life: 1, version: 10}, {handler: "create_2", new: "v1", life: 2, version: test.seen}}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: at(slices.Clone(test.versions)...), calls: calls, tries: calls, starts: test.starts}
+			if i.lostChanges(); len(i.Losses) != test.losses {
+				t.Errorf("losses %q, explained %v", i.Losses, i.Explained)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
+	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 const group = "faults.kopf.dev"
@@ -80,9 +81,11 @@ type ledger struct {
 	doubled []string
 	samples []sample
 	starts  []uint64      // the version of the cluster when a life began, by its number
+	begun   []time.Time   // the times at which the lives began
 	version func() uint64 // returns the current version of the cluster
 
-	withSteps bool // the first creation handler and the first update handler have two steps
+	withSteps bool // the first creation handler and the first update handler have two steps, and one that must happen at most once
+	onces     onces
 }
 
 // sample is the process's use of resources between two lives.
@@ -99,6 +102,7 @@ func (l *ledger) register(r *kopf.Registry) {
 	start := l.version()
 	l.mu.Lock()
 	l.starts = append(l.starts, start)
+	l.begun = append(l.begun, time.Now())
 	l.samples = append(l.samples, sample{runtime.NumGoroutine(), memory.HeapAlloc})
 	l.life++
 	life := l.life
@@ -130,6 +134,9 @@ func (l *ledger) handler(id string, life int) func(context.Context, *kopf.Change
 		time.Sleep(time.Duration(chance("work", c.Object.Spec.Value)) * 20 * time.Microsecond) // the work of the handler
 		if strings.HasSuffix(id, "_1") {
 			if err := l.step(ctx, id, "grant", life, c); err != nil {
+				return err
+			}
+			if err := l.once(ctx, id, life, c); err != nil {
 				return err
 			}
 		}
@@ -228,6 +235,23 @@ func (l *ledger) lives() (last int, doubled []string, starts []uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.life, slices.Clone(l.doubled), append([]uint64{0}, l.starts...)
+}
+
+// staleLives returns the lives that began with an old list, by the kind of the listed objects.
+func (l *ledger) staleLives(injected []kopftest.InjectedFault) map[string]map[int]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stale := map[string]map[int]bool{}
+	for _, k := range kinds {
+		stale[k.name] = map[int]bool{}
+		for _, f := range injected {
+			if f.Fault.Kind == kopftest.FaultStale && strings.Contains(f.Path, "/"+k.plural+"?") {
+				life, _ := slices.BinarySearchFunc(l.begun, f.Time, time.Time.Compare)
+				stale[k.name][life] = true
+			}
+		}
+	}
+	return stale
 }
 
 // median returns the middle one of some values.

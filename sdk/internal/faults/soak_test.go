@@ -43,6 +43,8 @@ type report struct {
 	Runs       int               `json:"handlerRuns"`
 	Succeeded  int               `json:"handlerRunsSucceeded"`
 	Steps      int               `json:"stepCalls"`
+	Onces      int               `json:"atMostOnceCalls"`
+	Unsure     int               `json:"unsureSteps"`
 	Goroutines map[string]int    `json:"goroutinesBetweenLives"`
 	Heap       map[string]uint64 `json:"heapBytesBetweenLives"`
 	*findings
@@ -61,7 +63,7 @@ func (x *trial) report(seed uint64, took time.Duration, found *findings) *report
 		Machine:    fmt.Sprintf("%d CPUs, %s, %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
 		Operations: x.operations, ByKind: stats.Faults, Weather: stats.Weather,
 		Lives: stats.Lives, Kills: stats.Kills, Stops: stats.Stops, Failed: stats.Failed,
-		Runs: len(x.ledger.tries), Succeeded: len(x.ledger.calls), Steps: len(x.ledger.steps),
+		Runs: len(x.ledger.tries), Succeeded: len(x.ledger.calls), Steps: len(x.ledger.steps), Onces: len(x.ledger.onces.called), Unsure: len(x.ledger.onces.unsure),
 		Goroutines: map[string]int{}, Heap: map[string]uint64{}, findings: found,
 	}
 	for _, n := range stats.Faults {
@@ -90,7 +92,8 @@ func (r *report) String() string {
 	fmt.Fprintf(&b, "soak of %s with the seed %d on %s\n", r.Duration, r.Seed, r.Machine)
 	fmt.Fprintf(&b, "%6d operations on %d objects, of which %d versions were stored\n", r.Operations, r.Objects, r.Versions)
 	fmt.Fprintf(&b, "%6d faults; %d lives of the operator: %d killed, %d stopped, %d failed\n", r.Faults, r.Lives, r.Kills, r.Stops, r.Failed)
-	fmt.Fprintf(&b, "%6d runs of handlers, of which %d succeeded; %d calls of steps\n", r.Runs, r.Succeeded, r.Steps)
+	fmt.Fprintf(&b, "%6d runs of handlers, of which %d succeeded; %d calls of steps, and %d of steps at most once, which were unsure %d times\n",
+		r.Runs, r.Succeeded, r.Steps, r.Onces, r.Unsure)
 	fmt.Fprintf(&b, "%6d unexplained duplicates, %d losses, %d stuck, %d effects or daemons doubled\n", len(r.Duplicates), len(r.Losses), len(r.Stuck), len(r.Doubled))
 	fmt.Fprintf(&b, "successes were stored after %s at the median, and %s at most\n", r.RecordedMedian, r.RecordedMost)
 	counts := func(what string, all map[string]int) {

@@ -165,7 +165,7 @@ func (x *trial) settle() *findings {
 func (x *trial) check(found *findings) {
 	x.Helper()
 	for what, all := range map[string][]string{
-		"repeated without a reason": found.Duplicates, "lost": found.Losses, "stuck": found.Stuck, "done twice": found.Doubled,
+		"repeated without a reason": found.Duplicates, "lost": found.Losses, "stuck": found.Stuck, "done twice": found.Doubled, "alarmed without a reason": found.Unneeded,
 	} {
 		for i, one := range all {
 			if i == 10 {
