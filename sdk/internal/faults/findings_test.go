@@ -172,9 +172,14 @@ func (i *inspection) unseen(first call, stored uint64, again call) bool {
 // removed reports whether a process with an old list removed the records of an unfinished update: it took them for records that an
 // earlier process had left.
 func (i *inspection) removed(stored uint64, again call) bool {
-	v, life := i.object.at(stored), i.lifeAt(stored)
-	return again.reason == kopf.ReasonUpdate && len(v.records) == 0 && v.last == again.old && v.last != v.value &&
-		(i.stale[life] || i.stale[life-1]) // a request can arrive after the end of its process
+	v := i.object.at(stored)
+	return again.reason == kopf.ReasonUpdate && len(v.records) == 0 && v.last == again.old && v.last != v.value && i.outdated(stored)
+}
+
+// outdated reports whether a process with an old list stored a version.
+func (i *inspection) outdated(number uint64) bool {
+	life := i.lifeAt(number)
+	return i.stale[life] || i.stale[life-1] // a request can arrive after the end of its process
 }
 
 // lifeAt returns the number of the life in which a version was stored.

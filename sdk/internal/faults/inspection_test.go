@@ -122,7 +122,7 @@ func TestInspection_Duplicates(t *testing.T) {
 			for n := range test.calls {
 				test.calls[n].at = start.Add(time.Duration(n) * time.Second)
 			}
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, tries: slices.Concat(test.failed, test.calls), starts: test.starts, stale: map[int]bool{test.stale: true}}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, tries: slices.Concat(test.failed, test.calls), starts: test.starts, stale: map[int]bool{test.stale: test.stale > 0}}
 			i.duplicates()
 			explained := ""
 			for why := range i.Explained {
