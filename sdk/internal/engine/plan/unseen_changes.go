@@ -28,7 +28,8 @@ func (w *recorder) rememberHandled(final []string, allDone bool) {
 	}
 	hash := memory.HashEssence(w.plan.Cause.New)
 	for _, id := range final {
-		if steps, _ := w.view.steps.of(id); !steps.Outdated {
+		_, acted := states.Hashes[id] // one of the handler's steps has acted on an earlier state in this process
+		if steps, _ := w.view.steps.of(id); !acted || !steps.Outdated {
 			states.Hashes[id] = hash
 		}
 	}

@@ -2,12 +2,14 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // wholeEssence is a custom storage that includes all annotations in the essence.
@@ -35,5 +37,26 @@ func TestUnseenChange_FailuresAreNoDifference(t *testing.T) {
 	_, essence, err := w.lastHandledState()
 	if err != nil || w.record.Behind || memory.HashEssence(essence) != memory.HashEssence(present) {
 		t.Errorf("recorded %v, %v; an update follows: %t", essence, err, w.record.Behind)
+	}
+}
+
+// A restart forgets the state on which a step has acted, but not the state in which its handler has finished since.
+func TestUnseenChange_AfterAStepOfAnEarlierProcess(t *testing.T) {
+	f := handled(t, handlerOfFamily("fn", handlers.Update), handlerOfFamily("slow", handlers.Update))
+	f.edit(spec(2))
+	one, _ := f.turn(watch.Modified, "fn")
+	f.recordStep(one, "fn")
+	f.record(one, map[string]handlers.Outcome{"fn": retry, "slow": retry})
+	f.handled = nil
+	f.edit(spec(3))
+	one, _ = f.turn(watch.Modified, "fn")
+	steps, _ := one.view.UsedSteps("fn")
+	steps.Outdated = true
+	one.view.NoteSteps(steps)
+	f.record(one, map[string]handlers.Outcome{"fn": success, "slow": retry})
+	f.edit(spec(4))
+	f.now = f.now.Add(time.Hour)
+	if r := f.record(f.plan(watch.Modified, nil), outcomes("slow", success)); !r.Finished || !r.Behind {
+		t.Errorf("no update follows for the handler that has not seen the newest state: %s", f.text)
 	}
 }
