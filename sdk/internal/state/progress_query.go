@@ -99,6 +99,11 @@ func (h HandlerProgress) Finished() bool {
 	return h.Record.Success || h.Record.Failure
 }
 
+// BeganAt reports whether the handler's record has a start, or had it on the object before [Progress.Restarted].
+func (h HandlerProgress) BeganAt(t time.Time) bool {
+	return h.Record.Started.Equal(t) || h.stored != nil && h.stored.Started.Equal(t)
+}
+
 // sleeping reports whether the handler waits for its next call.
 func (h HandlerProgress) sleeping(now time.Time) bool {
 	return !h.Finished() && h.Record.Delayed.After(now)

@@ -4,20 +4,21 @@ import (
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // markRecalled records that failed handlers are being called again, so that the next operator continues.
-func (w *recorder) markRecalled() error {
-	if w.plan.Recall == nil {
+func (p *Plan) markRecalled(v *View, own *patch.Patch) error {
+	if p.Recall == nil {
 		return nil
 	}
-	for _, f := range slices.Concat(w.plan.Recall.failures, w.plan.Recall.later) {
+	for _, f := range slices.Concat(p.Recall.failures, p.Recall.later) {
 		if f.Again {
 			continue
 		}
 		f.Again = true
-		if err := w.view.failures.Store(w.view.Stored, f, w.own); err != nil {
+		if err := v.failures.Store(v.Stored, f, own); err != nil {
 			return err
 		}
 	}

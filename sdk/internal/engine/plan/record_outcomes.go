@@ -65,7 +65,7 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 				return err
 			}
 		}
-		return w.markRecalled()
+		return p.markRecalled(w.view, w.own)
 	}
 	if err := w.storeFailures(r.Progress, out); err != nil {
 		return err

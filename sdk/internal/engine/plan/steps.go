@@ -46,7 +46,7 @@ func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerStep
 		return used
 	}
 	steps := v.StepStorage().Read(v.Stored, id)
-	ended := len(p.Superseded) > 0 || !steps.Run.Equal(started) && !p.Recall.repeats(id, steps.Run)
+	ended := len(p.Superseded) > 0 || !steps.Run.Equal(started) && !p.continues(id, steps.Run)
 	starts := steps.Started
 	switch {
 	case steps.Run.IsZero():
@@ -63,6 +63,12 @@ func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerStep
 	}
 	v.steps.all[id] = steps
 	return steps
+}
+
+// continues reports whether a handler is called again for the change of the handling that began at a time.
+func (p *Plan) continues(id string, run time.Time) bool {
+	one, _ := p.Progress.Handler(id)
+	return one.BeganAt(run) || p.Recall.repeats(id, run)
 }
 
 // repeats reports whether a handler failed in the handling that began at a time, and is called again for the same change.
@@ -116,6 +122,9 @@ func (p *Plan) StepPatch(v *View, steps state.HandlerSteps, own *patch.Patch) (*
 	record, progress := patch.NewPatch(), p.Progress
 	record.Append(own) // otherwise, records of a superseded cause would end the handling after a crash
 	record.DropFns()
+	if err := p.markRecalled(v, record); err != nil { // otherwise, a crash would end the retry of a failure, and with it the handling
+		return nil, err
+	}
 	one, top := progress.Handler(steps.Handler)
 	if !top {
 		for _, h := range p.Selected {
@@ -167,7 +176,7 @@ func (w *recorder) storeSteps() error {
 }
 
 // endSteps records the end of the handling. A handler that has failed can be called again for the same change, and then uses the
-// same keys.
+// same keys, also if its last attempt has used none.
 func (w *recorder) endSteps() error {
 	ended := w.view.steps.used()
 	for _, steps := range w.view.StepStorage().ReadAll(w.view.Stored, w.situation.Served.Changing) {
@@ -177,9 +186,13 @@ func (w *recorder) endSteps() error {
 		}
 	}
 	for _, steps := range ended {
-		failed := func(f state.Failure) bool { return f.Handler == steps.Handler && f.Started.Equal(steps.Run) }
-		if !slices.ContainsFunc(w.record.Failures, failed) {
+		failed := slices.IndexFunc(w.record.Failures, func(f state.Failure) bool {
+			return f.Handler == steps.Handler && (f.Started.Equal(steps.Run) || w.plan.continues(f.Handler, steps.Run))
+		})
+		if failed < 0 {
 			steps = w.ended(steps)
+		} else {
+			steps.Run = w.record.Failures[failed].Started
 		}
 		if err := w.view.StepStorage().Store(w.view.Stored, steps, w.own); err != nil {
 			return err

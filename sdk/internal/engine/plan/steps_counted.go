@@ -29,7 +29,7 @@ func (p *Plan) CountedSteps(v *View, changing []string) []observe.RecordedSteps 
 // handlingOf returns the reason of the handling that steps belong to; false if it has ended.
 func (p *Plan) handlingOf(v *View, steps state.HandlerSteps) (handlers.Reason, bool) {
 	if one, ok := p.Progress.Handler(steps.Handler); ok && one.Active {
-		return p.Cause.Reason, one.Record.Started.Equal(steps.Run) || p.Recall.repeats(steps.Handler, steps.Run)
+		return p.Cause.Reason, p.continues(steps.Handler, steps.Run)
 	}
 	for _, f := range p.Failures {
 		if f.Handler == steps.Handler && f.Started.Equal(steps.Run) {

@@ -2,9 +2,11 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -76,6 +78,49 @@ func TestCountedSteps_OfAnOlderProcess(t *testing.T) {
 	f.recordStep(older, "fn")
 	if got := f.counted(); got["fn"] != "update 0" {
 		t.Errorf("counted: %v, the object: %s", got, f.text)
+	}
+}
+
+// A request calls a failed handler again during the retries of another handler: the progress gets a new start.
+func TestCountedSteps_OfARestartedHandler(t *testing.T) {
+	f := handled(t, handlerOfFamily("fn", handlers.Update), handlerOfFamily("slow", handlers.Update))
+	f.edit(spec(2))
+	one, _ := f.turn(watch.Modified, "fn")
+	f.recordStep(one, "fn")
+	f.record(one, map[string]handlers.Outcome{"fn": failure, "slow": retry})
+	f.now = f.now.Add(time.Second)
+	one = f.plan(watch.Modified, memory.NewRetryRequest("fn"))
+	if turns := one.plan.CountedSteps(one.view, f.served.Changing); len(turns) != 1 {
+		t.Errorf("before the call: %v", turns)
+	}
+	progress, _ := one.plan.Progress.Handler("fn")
+	if steps := one.plan.UseSteps(one.view, "fn", progress.Record.Started); steps.Epoch != 0 || len(steps.Steps) != 1 {
+		t.Errorf("the step is called again: %+v", steps)
+	}
+	f.record(one, outcomes("fn", retry))
+	if got := f.counted(); got["fn"] != "update 0" {
+		t.Errorf("in the next attempt: %v", got)
+	}
+}
+
+// The process ends after a step of a failed handler that is called again.
+func TestCountedSteps_OfAnInterruptedRetryOfAFailure(t *testing.T) {
+	f := handled(t, handlerOfFamily("fn", handlers.Update))
+	f.edit(spec(2))
+	f.record(f.plan(watch.Modified, nil), outcomes("fn", failure))
+	f.now = f.now.Add(time.Hour)
+	f.recordStep(f.plan(watch.Modified, memory.NewRetryRequest("fn")), "fn")
+	if got := f.counted(); got["fn"] != "update 0" {
+		t.Errorf("in the next process: %v", got)
+	}
+	if one := f.plan(watch.Modified, nil); !slices.Equal(one.called, []string{"fn"}) {
+		t.Errorf("the next process calls %v: %s", one.called, f.text)
+	}
+	for range 2 {
+		f.record(f.plan(watch.Modified, memory.NewRetryRequest("fn")), outcomes("fn", failure)) // without steps
+		if got := f.counted(); got["fn"] != "update 0" {
+			t.Errorf("after another failure: %v, the object: %s", got, f.text)
+		}
 	}
 }
 
