@@ -55,7 +55,7 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.
 		s.reportStep(steps, one, inspect.StepRecorded)
 		return step.Result, c.noteOutdated(steps, name, step)
 	}
-	id := outbox.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
+	id := s.stepID(name, steps.Run)
 	step := c.memory.Outbox.Steps[id]
 	if step.Result == nil {
 		if steps, step, err = s.call(ctx, steps, one); err != nil {
@@ -71,10 +71,14 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.
 	return step.Result, nil
 }
 
+func (s *subhandlers) stepID(name string, run time.Time) outbox.StepID {
+	return outbox.StepID{Handler: s.parent.ID, Name: name, Reason: s.cycle.plan.Cause.Reason, Run: run}
+}
+
 // call calls a step that has no result. It returns the record with the start of the step.
 func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one handlers.StepCall) (state.HandlerSteps, state.Step, error) {
 	c, name := s.cycle, one.Name
-	id := outbox.StepID{Handler: s.parent.ID, Name: name, Run: steps.Run}
+	id := s.stepID(name, steps.Run)
 	if at := steps.Started[name]; one.Once && at != "" && at != c.memory.Outbox.Steps[id].At {
 		return steps, state.Step{}, s.unsure(steps, one, errStepLeft)
 	}

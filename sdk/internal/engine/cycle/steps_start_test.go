@@ -34,6 +34,7 @@ type recordServer struct {
 	tree    map[string]any
 	patches []map[string]any
 	before  func(merge map[string]any) // called before a patch is applied; may be nil
+	refuse  bool                       // patches are refused
 }
 
 func newRecordServer(t *testing.T) *recordServer {
@@ -67,7 +68,10 @@ func (s *recordServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.before != nil {
 			s.before(merge)
 		}
-		if pinned, ok := object.Metadata(merge)["resourceVersion"]; ok && pinned != strconv.Itoa(s.version) {
+		if s.refuse {
+			w.WriteHeader(http.StatusInternalServerError)
+			answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "out of order", "code": http.StatusInternalServerError}
+		} else if pinned, ok := object.Metadata(merge)["resourceVersion"]; ok && pinned != strconv.Itoa(s.version) {
 			w.WriteHeader(http.StatusConflict)
 			answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "the object has been modified", "reason": "Conflict", "code": http.StatusConflict}
 		} else {

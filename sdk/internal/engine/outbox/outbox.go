@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -24,7 +25,8 @@ type Outbox struct {
 // StepID names a step in a handling.
 type StepID struct {
 	Handler, Name string
-	Run           time.Time // see [state.HandlerSteps]
+	Reason        handlers.Reason // another handling for another reason can adopt the progress record, and with it Run
+	Run           time.Time       // see [state.HandlerSteps]
 }
 
 // Writes are the changes of one cycle, and later changes by event handlers.
