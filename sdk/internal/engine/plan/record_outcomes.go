@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -46,12 +48,15 @@ func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.Hand
 // last-handled state, and purges the progress.
 func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	p, r, now := w.plan, w.record, w.situation.Now
-	if len(out.ByID) == 0 && len(out.Parked) > 0 { // waiting is not recorded on the object
+	if len(out.ByID)+len(out.Subs) == 0 && len(out.Parked) > 0 { // waiting is not recorded on the object
 		r.Progress, r.Delays = p.Progress, p.Progress.Delays(now, out.Parked...)
 		return nil
 	}
 	if r.Progress, err = p.Progress.WithOutcomes(out.ByID, now); err != nil {
 		return err
+	}
+	for id := range out.Subs { // also of handlers whose attempts do not count, because the operator is stopping
+		r.Progress = p.withSub(r.Progress, id)
 	}
 	if err := w.view.StoreProgress(r.Progress, w.own); err != nil {
 		return err
@@ -79,6 +84,16 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 		return err
 	}
 	return w.storeLastHandled()
+}
+
+// withSub adds a sub-handler to the record of its top-level handler, so that both records are removed together.
+func (p *Plan) withSub(progress state.Progress, sub string) state.Progress {
+	for _, h := range p.Selected {
+		if strings.HasPrefix(sub, h.ID+"/") {
+			progress = progress.WithSubref(h.ID, sub)
+		}
+	}
+	return progress
 }
 
 // endVersions records the versions of the handlers that are done.

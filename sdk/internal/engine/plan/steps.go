@@ -127,11 +127,7 @@ func (p *Plan) StepPatch(v *View, steps state.HandlerSteps, own *patch.Patch) (*
 	}
 	one, top := progress.Handler(steps.Handler)
 	if !top {
-		for _, h := range p.Selected {
-			if strings.HasPrefix(steps.Handler, h.ID+"/") {
-				progress = progress.WithSubref(h.ID, steps.Handler)
-			}
-		}
+		progress = p.withSub(progress, steps.Handler)
 		sub, err := v.ProgressOf([]string{steps.Handler}, steps.Run)
 		if err != nil {
 			return nil, err
