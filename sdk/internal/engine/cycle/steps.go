@@ -248,13 +248,12 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 	delete(c.memory.Outbox.Steps, id)
 	c.view.NoteSteps(steps)
 	// The handler has acted on this state of the object. If the object changes before the cause ends, an update from this state follows.
-	states := c.memory.Handled
-	if states == nil {
-		states = &memory.HandledStates{First: c.object.Detached(), Hashes: map[string]uint64{}}
-		c.memory.Handled = states
+	hash := memory.HashEssence(c.plan.Cause.New)
+	if c.memory.Handled == nil {
+		c.memory.Handled = &memory.HandledStates{}
 	}
-	if _, seen := states.Hashes[id.Handler]; !seen {
-		states.Hashes[id.Handler] = memory.HashEssence(c.plan.Cause.New)
+	if _, seen := c.memory.Handled.Hashes[id.Handler]; !seen {
+		c.memory.Handled.Note(id.Handler, c.object, hash)
 	}
 	return nil
 }

@@ -10,8 +10,23 @@ import (
 // HandledStates are the states that handlers of the current cause, and of the causes that it superseded, had seen when
 // they finished.
 type HandledStates struct {
-	First  *object.Object    // version that the first finished handler has seen
-	Hashes map[string]uint64 // hashes of the seen essences, by the ids of the handlers
+	Versions []*object.Object  // versions that finished handlers have seen, one for each essence, in the order of the handlers' ends
+	Hashes   map[string]uint64 // hashes of the seen essences, by the ids of the handlers
+}
+
+// Note records that a handler has seen a version, whose essence has the hash.
+func (s *HandledStates) Note(id string, version *object.Object, hash uint64) {
+	known := false
+	for _, seen := range s.Hashes {
+		known = known || seen == hash
+	}
+	if s.Hashes == nil {
+		s.Hashes = map[string]uint64{}
+	}
+	s.Hashes[id] = hash
+	if !known {
+		s.Versions = append(s.Versions, version.Detached())
+	}
 }
 
 // DifferFrom reports whether any handler has seen another essence than the one with the hash.

@@ -12,8 +12,9 @@ import (
 // While other handlers of the cause are retried, the object can change after a handler has succeeded. That handler would
 // never see the change, because the changed state would become the last-handled one. So the operator remembers the state
 // that each finished handler has seen. If a handler would be called for an unseen change, the state of the first
-// finished handler becomes the last-handled one, and an update follows. The same holds if the object returns to its
-// last-handled state: the cause ends, or another cause replaces it.
+// finished handler becomes the last-handled one, and an update follows. If an update from another seen state reaches more
+// handlers, for example because the object has returned to the first one, that state becomes the last-handled one. The same
+// holds if the object returns to its last-handled state: the cause ends, or another cause replaces it.
 
 // rememberHandled records, for each handler that finished in this cycle, which state of the object it has seen. It records
 // nothing if all handlers are done now, and no state was recorded before.
@@ -22,15 +23,15 @@ func (w *recorder) rememberHandled(final []string, allDone bool) {
 	if len(final) == 0 || allDone && states == nil {
 		return
 	}
+	hash := memory.HashEssence(w.plan.Cause.New)
 	if states == nil {
-		states = &memory.HandledStates{First: w.situation.Object.Detached(), Hashes: map[string]uint64{}}
+		states = &memory.HandledStates{}
 		w.record.Handled = states
 	}
-	hash := memory.HashEssence(w.plan.Cause.New)
 	for _, id := range final {
 		_, acted := states.Hashes[id] // one of the handler's steps has acted on an earlier state in this process
 		if steps, _ := w.view.steps.of(id); !acted || !steps.Outdated {
-			states.Hashes[id] = hash
+			states.Note(id, w.situation.Object, hash)
 		}
 	}
 }
@@ -47,21 +48,26 @@ func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err e
 	if !states.DifferFrom(hash) {
 		return raw, essence, nil
 	}
-	tree, err := states.First.Tree()
-	if err != nil {
-		return nil, nil, fmt.Errorf("decode the version that was handled first: %w", err)
-	}
-	first := w.view.essence(tree)
-	update := *cause
-	update.Reason, update.Initial, update.Old = handlers.ReasonUpdate, false, first
-	update.Diff = object.ComputeDiff(first, essence)
-	if len(update.Diff) == 0 {
-		return raw, essence, nil
-	}
-	for _, h := range w.situation.Served.Handlers.Selected(handlers.Changing, &update) {
-		if states.HasNotSeen(h.ID, hash) {
-			w.record.Behind = true
-			return states.First.Raw, first, nil
+	most := 0 // number of handlers that an update from one of the versions calls for the unseen state
+	for _, former := range states.Versions {
+		tree, err := former.Tree()
+		if err != nil {
+			return nil, nil, fmt.Errorf("decode a version that was handled: %w", err)
+		}
+		old := w.view.essence(tree)
+		update := *cause
+		update.Reason, update.Initial, update.Old, update.Diff = handlers.ReasonUpdate, false, old, object.ComputeDiff(old, cause.New)
+		if len(update.Diff) == 0 {
+			continue
+		}
+		called := 0
+		for _, h := range w.situation.Served.Handlers.Selected(handlers.Changing, &update) {
+			if states.HasNotSeen(h.ID, hash) {
+				called++
+			}
+		}
+		if called > most {
+			most, w.record.Behind, raw, essence = called, true, former.Raw, old
 		}
 	}
 	return raw, essence, nil

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -32,11 +33,36 @@ func TestUnseenChange_FailuresAreNoDifference(t *testing.T) {
 	p := Plan{Cause: &handlers.Cause{Resource: f.served.Resource, Reason: handlers.ReasonUpdate, Object: parse(t, born), Tree: present, New: present}}
 	w := recorder{
 		plan: &p, situation: &Situation{Served: f.served, Object: parse(t, born)}, view: v,
-		record: &Record{Handled: &memory.HandledStates{First: first, Hashes: map[string]uint64{"annotated": 1}}},
+		record: &Record{Handled: &memory.HandledStates{Versions: []*object.Object{first}, Hashes: map[string]uint64{"annotated": 1}}},
 	}
 	_, essence, err := w.lastHandledState()
 	if err != nil || w.record.Behind || memory.HashEssence(essence) != memory.HashEssence(present) {
 		t.Errorf("recorded %v, %v; an update follows: %t", essence, err, w.record.Behind)
+	}
+}
+
+// The object returns to the state that the first handler has seen, after another handler has seen a later state.
+func TestUnseenChange_BackToTheFirstHandledState(t *testing.T) {
+	field := handlerOfFamily("field", handlers.Update)
+	field.Field = object.Path{"spec", "g"}
+	for name, last := range map[string]any{"same state": 2, "same value of a field": 4} {
+		t.Run(name, func(t *testing.T) {
+			f := handled(t, handlerOfFamily("first", handlers.Update), field, handlerOfFamily("slow", handlers.Update))
+			next := func(value, other any, byID map[string]handlers.Outcome) Record {
+				f.edit(map[string]any{"spec": map[string]any{"f": value, "g": other}})
+				f.now = f.now.Add(time.Hour)
+				return f.record(f.plan(watch.Modified, nil), byID)
+			}
+			next(2, 2, map[string]handlers.Outcome{"first": success, "field": retry, "slow": retry})
+			next(3, 3, map[string]handlers.Outcome{"field": success, "slow": retry})
+			if r := next(last, 2, outcomes("slow", success)); !r.Finished || !r.Behind {
+				t.Errorf("no update follows: %s", f.text)
+			}
+			f.now = f.now.Add(time.Hour)
+			if one := f.plan(watch.Modified, nil); !slices.Contains(one.called, "field") {
+				t.Errorf("%v are called for the end of the change: %s", one.called, f.text)
+			}
+		})
 	}
 }
 
