@@ -19,6 +19,9 @@ const (
 	latencyObjects  = 300                   // the number of objects at low load
 )
 
+// existingObjects is the number of objects that exist before the operator of the figures catchup, overtaking and steps starts.
+var existingObjects = manyObjects
+
 func note(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
 // load is a namespace for one operator, with a watch of its objects.

@@ -36,11 +36,11 @@ func main() {
 
 func run() (err error) {
 	profile := flag.String("profile", "", "write profiles of the operator to this folder: for the figures creation, catchup, index, background and resume")
-	against := flag.String("against", "", "measure this operator, which is another build of bench/operator, in turns with the own one or at the same time: for the figures creation, children and sidebyside")
+	against := flag.String("against", "", "measure this operator, which is another build of bench/operator, in turns with the own one or at the same time: for the figures creation, catchup, overtaking, children, sidebyside and childrenside")
 	results := flag.String("results", "", "write the rows of each figure, with their samples, to a JSON file in this folder")
-	flag.IntVar(&turns, "turns", turns, "how many times the programs are measured in turns: for the figures creation, children and protocols")
+	flag.IntVar(&turns, "turns", turns, "how many times the programs are measured in turns: for the figures creation, catchup with -against, children, childpeer and protocols")
 	flag.IntVar(&strangers, "strangers", strangers, "the number of objects of others in the figure childevents")
-	flag.IntVar(&stepObjects, "objects", stepObjects, "the number of objects of the figure steps")
+	flag.IntVar(&existingObjects, "objects", existingObjects, "the number of existing objects of the figures catchup, overtaking and steps")
 	flag.Func("sizes", "the numbers of objects of the figure sizes, separated by commas (default 1000,10000,100000)", parseSizes)
 	flag.Usage = printUsage
 	flag.Parse()

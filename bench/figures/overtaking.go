@@ -16,29 +16,45 @@ import (
 const livePrefix = "live-"
 
 // measureOvertaking measures three operators that start on many existing objects: one without new objects, and two with a tenth and with
-// half as many new objects in each second as the first operator has handled.
+// half as many new objects in each second as the first operator has handled. If another build of the operator is configured, it is
+// measured with a tenth as well.
 func measureOvertaking(ctx context.Context, l *environment, c *devcluster.Cluster, client *api) ([]row, error) {
-	alone, _, err := l.overtake(ctx, c, client, "alone", 0)
+	p99 := func(samples []time.Duration) float64 { return milliseconds(quantile(samples, 0.99)) }
+	alone, _, err := l.overtake(ctx, c, client, "alone", program{}, 0)
 	if err != nil {
 		return nil, err
 	}
-	low, few, err := l.overtake(ctx, c, client, "tenth", 10*alone/manyObjects)
+	tenth := 10 * alone / time.Duration(existingObjects)
+	low, few, err := l.overtake(ctx, c, client, "tenth", program{}, tenth)
 	if err != nil {
 		return nil, err
 	}
-	half, many, err := l.overtake(ctx, c, client, "half", 2*alone/manyObjects)
+	var compared []row
+	if l.against != "" {
+		took, other, err := l.overtake(ctx, c, client, "other", program{path: l.against}, tenth)
+		if err != nil {
+			return nil, err
+		}
+		compared = []row{
+			{what: "the other operator: create → handler called, p99 with a tenth", measured: note("%.1f ms (%d objects; a bare watch's %.1f)",
+				p99(other.called), len(other.called), p99(other.watched))},
+			{what: "… time of the operator's catch-up: of the other operator's", measured: note("%.2f × (%.1f s, the other operator %.1f s)",
+				low.Seconds()/took.Seconds(), low.Seconds(), took.Seconds())},
+		}
+	}
+	half, many, err := l.overtake(ctx, c, client, "half", program{}, 2*alone/time.Duration(existingObjects))
 	if err != nil {
 		return nil, err
 	}
-	milliseconds := func(samples []time.Duration) float64 { return quantile(samples, 0.99).Seconds() * 1000 }
-	return []row{
-		atMost("create → handler called during a catch-up, p99", 50, milliseconds(few.called), "%.1f ms",
-			note("%d objects; a bare watch's %.1f", len(few.called), milliseconds(few.watched))),
-		atMost(note("time of the catch-up on %d objects with that load: of the time without", manyObjects), 1.3, low.Seconds()/alone.Seconds(), "%.2f ×",
+	rows := []row{
+		atMost("create → handler called during a catch-up, p99", 50, p99(few.called), "%.1f ms",
+			note("%d objects; a bare watch's %.1f", len(few.called), p99(few.watched))),
+		atMost(note("time of the catch-up on %d objects with that load: of the time without", existingObjects), 1.3, low.Seconds()/alone.Seconds(), "%.2f ×",
 			note("%.1f s, and %.1f s without", low.Seconds(), alone.Seconds())),
 		atMost("… with half of that rate as new objects", 2.2, half.Seconds()/alone.Seconds(), "%.2f ×",
-			note("%.1f s, %d new objects, p99 %.1f ms, a bare watch's %.1f", half.Seconds(), len(many.called), milliseconds(many.called), milliseconds(many.watched))),
-	}, nil
+			note("%.1f s, %d new objects, p99 %.1f ms, a bare watch's %.1f", half.Seconds(), len(many.called), p99(many.called), p99(many.watched))),
+	}
+	return append(rows, compared...), nil
 }
 
 // reached are the times from the creation of the new objects until a bare watch has received them, and until their handler was called.
@@ -46,7 +62,7 @@ type reached struct{ watched, called []time.Duration }
 
 // overtake starts an operator on many existing objects, creates an object in each interval until all of the existing ones are handled, and
 // returns how long that takes. If the interval is 0, it creates none.
-func (l *environment) overtake(ctx context.Context, c *devcluster.Cluster, client *api, namespace string, interval time.Duration) (time.Duration, reached, error) {
+func (l *environment) overtake(ctx context.Context, c *devcluster.Cluster, client *api, namespace string, p program, interval time.Duration) (time.Duration, reached, error) {
 	fail := func(err error) (time.Duration, reached, error) { return 0, reached{}, err }
 	if err := client.createNamespace(ctx, namespace); err != nil {
 		return fail(err)
@@ -62,25 +78,26 @@ func (l *environment) overtake(ctx context.Context, c *devcluster.Cluster, clien
 	}); err != nil {
 		return fail(err)
 	}
-	if err := client.createMany(ctx, namespace, 0, manyObjects, nil); err != nil {
+	if err := client.createMany(ctx, namespace, 0, existingObjects, nil); err != nil {
 		return fail(err)
 	}
 	began := time.Now()
-	p, err := ld.operate(ctx, program{line: func(line string) {
+	p.line = func(line string) {
 		called.handlerLine(line)
 		calls.handlerLine(line)
-	}})
+	}
+	operator, err := ld.operate(ctx, p)
 	if err != nil {
 		return fail(err)
 	}
-	if err := p.within(ctx, waitLimit, "handling the first object", ld.completion.expect(1)); err != nil {
+	if err := operator.within(ctx, waitLimit, "handling the first object", ld.completion.expect(1)); err != nil {
 		return fail(err)
 	}
 	creating, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- client.createEvery(creating, namespace, interval, created) }()
-	if err := p.within(ctx, waitLimit, "catching up", ld.completion.expect(manyObjects)); err != nil {
+	if err := operator.within(ctx, waitLimit, "catching up", ld.completion.expect(existingObjects)); err != nil {
 		return fail(err)
 	}
 	took := time.Since(began)
@@ -88,11 +105,11 @@ func (l *environment) overtake(ctx context.Context, c *devcluster.Cluster, clien
 	if err := <-ended; err != nil {
 		return fail(err)
 	}
-	if err := p.within(ctx, waitLimit, "handling the new objects", calls.expect(manyObjects+len(created.at))); err != nil {
+	if err := operator.within(ctx, waitLimit, "handling the new objects", calls.expect(existingObjects+len(created.at))); err != nil {
 		return fail(err)
 	}
 	l.say("  %s: %.2f s, with %d new objects", namespace, took.Seconds(), len(created.at))
-	if _, err := p.stop(); err != nil {
+	if _, err := operator.stop(); err != nil {
 		return fail(err)
 	}
 	return took, reached{watched.since(created), called.since(created)}, nil

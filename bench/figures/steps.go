@@ -12,9 +12,6 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 )
 
-// stepObjects is the number of objects of the figure steps.
-var stepObjects = manyObjects
-
 var inSteps = program{env: []string{"KOPF_BENCH_STEPS=1"}}
 
 // measureSteps measures an operator whose handler has three steps, between two runs of a bare client that sends the same requests.
@@ -31,7 +28,7 @@ func measureSteps(ctx context.Context, l *environment, c *devcluster.Cluster, cl
 		if err != nil {
 			return nil, err
 		}
-		if err := client.createMany(ctx, ld.namespace, 0, stepObjects, nil); err != nil {
+		if err := client.createMany(ctx, ld.namespace, 0, existingObjects, nil); err != nil {
 			return nil, err
 		}
 		before, err := client.writes(ctx)
@@ -39,7 +36,7 @@ func measureSteps(ctx context.Context, l *environment, c *devcluster.Cluster, cl
 			return nil, err
 		}
 		if who == "operator" {
-			if operator, err = ld.runUntil(ctx, inSteps, "handling in steps", ld.completion.expect(stepObjects), 0); err != nil {
+			if operator, err = ld.runUntil(ctx, inSteps, "handling in steps", ld.completion.expect(existingObjects), 0); err != nil {
 				return nil, err
 			}
 			after, err := client.writes(ctx)
@@ -58,9 +55,9 @@ func measureSteps(ctx context.Context, l *environment, c *devcluster.Cluster, cl
 		bare += took / 2
 	}
 	return []row{
-		atMost(note("%d existing objects, three steps each: time of a bare client's", stepObjects), 1.3, operator.took.Seconds()/bare.Seconds(), "%.2f ×",
+		atMost(note("%d existing objects, three steps each: time of a bare client's", existingObjects), 1.3, operator.took.Seconds()/bare.Seconds(), "%.2f ×",
 			note("%.1f s, the bare client %.1f s", operator.took.Seconds(), bare.Seconds())),
-		atMost("… PATCH requests per object", 4, float64(sent)/float64(stepObjects), "%.2f", ""),
+		atMost("… PATCH requests per object", 4, float64(sent)/float64(existingObjects), "%.2f", ""),
 		atMost("… peak RSS", 40, megabytes(operator.memory.peak), "%.1f MB", ""),
 	}, nil
 }
@@ -144,8 +141,8 @@ func (l *environment) learnSteps(ctx context.Context, c *devcluster.Cluster, cli
 
 // bareSteps sends the patches of each object, one after the other.
 func (ld *load) bareSteps(ctx context.Context, patches [][]byte) (time.Duration, error) {
-	done, began := ld.completion.expect(stepObjects), time.Now()
-	if err := parallel(stepObjects, bareWorkers, func(i int) error {
+	done, began := ld.completion.expect(existingObjects), time.Now()
+	if err := parallel(existingObjects, bareWorkers, func(i int) error {
 		for _, patch := range patches {
 			if _, err := ld.client.do(ctx, http.MethodPatch, objects(ld.namespace, numbered(i)), mergePatch, patch); err != nil {
 				return err
