@@ -70,8 +70,8 @@ type Request struct {
 	ContentType string
 	// Body is the body as sent if it is JSON or YAML, with values of Secrets replaced.
 	Body []byte
-	// Before and After are the object before and after the request, with the values of Secrets replaced; nil if the object did
-	// not exist at that time.
+	// Before and After are the object before and after the request, without its managed fields, and with the values of Secrets replaced;
+	// nil if the object did not exist at that time. They must not be changed, because requests share them.
 	Before, After map[string]any
 	// Code is the HTTP status of the answer. Status has the details of a failure.
 	Code   int
@@ -98,6 +98,7 @@ type Proxy struct {
 
 	mu       sync.Mutex
 	requests []Request
+	states   map[string]map[string]any // objects after their last requests
 	busy     int
 	last     time.Time // last answer
 	used     time.Time // last request for objects
@@ -109,7 +110,7 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{options: o, loader: newLoader(o, control), forward: passOn(control), locks: locks{named: map[string]*namedLock{}}, last: time.Now()}
+	p := &Proxy{options: o, loader: newLoader(o, control), forward: passOn(control), locks: locks{named: map[string]*namedLock{}}, states: map[string]map[string]any{}, last: time.Now()}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)} // the dropped log has only errors of connections that the operator closes
 	return p, nil

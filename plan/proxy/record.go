@@ -81,7 +81,38 @@ func (p *Proxy) write(w http.ResponseWriter, r *http.Request, i info, from sende
 		p.failed(fmt.Errorf("redact a request for %s: %w", i.key(), err))
 		return
 	}
+	i.name = rec.Name
+	p.shrink(i.key(), &rec)
 	p.record(rec)
+}
+
+// shrink reduces the memory of a record: most of an object are its managed fields, and the object before a request is usually the object
+// after an earlier one. Both records then have the same tree.
+func (p *Proxy) shrink(key string, rec *Request) {
+	for _, state := range []map[string]any{rec.Before, rec.After} {
+		metadata, _ := state["metadata"].(map[string]any)
+		delete(metadata, "managedFields")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.states[key]; isSameState(known, rec.Before) {
+		if isSameState(rec.Before, rec.After) {
+			rec.After = known
+		}
+		rec.Before = known
+	}
+	if rec.After == nil {
+		delete(p.states, key)
+		return
+	}
+	p.states[key] = rec.After
+}
+
+// isSameState reports whether two trees are the same version of the same object. The version of the resource makes a difference, too.
+func isSameState(a, b map[string]any) bool {
+	x, _ := a["metadata"].(map[string]any)
+	y, _ := b["metadata"].(map[string]any)
+	return x["resourceVersion"] != nil && x["resourceVersion"] == y["resourceVersion"] && x["uid"] == y["uid"] && a["apiVersion"] == b["apiVersion"]
 }
 
 // after records the object after a successful request, and the name of a new object.

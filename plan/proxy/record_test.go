@@ -3,6 +3,7 @@ package proxy
 import (
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -146,6 +147,14 @@ func TestProxy_RecordsWrites(t *testing.T) {
 			got.Handler != c.want.Handler || got.UID != c.want.UID || got.Attempt != c.want.Attempt || got.Code != c.want.Code || !c.check(got) {
 			t.Errorf("%s: the record is %+v, want %+v", c.title, got, c.want)
 		}
+		if field(got.Before, "metadata", "managedFields") != nil || field(got.After, "metadata", "managedFields") != nil {
+			t.Errorf("%s: the record has managed fields", c.title)
+		}
+	}
+	// The last two requests are for the same object, which is kept once.
+	all := p.Requests()
+	if former, last := all[len(all)-2], all[len(all)-1]; reflect.ValueOf(former.After).Pointer() != reflect.ValueOf(last.Before).Pointer() {
+		t.Errorf("the object %v is kept twice, also as %v", former.After, last.Before)
 	}
 	// Neither tries nor questions are writes.
 	if code := send(t, p, "POST", maps+"?dryRun=All", json, "", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"try"}}`); code != http.StatusCreated {
