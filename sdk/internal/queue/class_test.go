@@ -13,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
@@ -303,10 +304,11 @@ func TestClass_OwnWritesDoNotMoveUp(t *testing.T) {
 }
 
 func TestScaling_ListingLeavesWorkersForLiveObjects(t *testing.T) {
-	for limit, most := range map[int]int{0: maxCounted, 1: 1, 7: 7, 16: 14} {
+	for limit, most := range map[int]int{0: maxLoading, 1: 1, 7: 7, 16: 14} {
 		t.Run(fmt.Sprint("limit ", limit), func(t *testing.T) {
 			var listed, live, mostListed, mostAll atomic.Int32
-			bubble(t, Options{WorkerLimit: limit, Process: func(_ context.Context, b *Batch) *Next {
+			bubble(t, Options{WorkerLimit: limit, Process: func(ctx context.Context, b *Batch) *Next {
+				defer kube.BeginRequest(ctx)()
 				now := &live
 				if b.Key.Resource == "listed" {
 					now = &listed
@@ -315,7 +317,7 @@ func TestScaling_ListingLeavesWorkersForLiveObjects(t *testing.T) {
 					now.Add(1)
 				}
 				mostAll.Store(max(mostAll.Load(), listed.Load()+live.Load()))
-				time.Sleep(tickInterval) // not stuck
+				time.Sleep(tickInterval - time.Millisecond) // not stuck
 				now.Add(-1)
 				return nil
 			}}, func(t *testing.T, q *Queue) {
@@ -336,6 +338,40 @@ func TestScaling_ListingLeavesWorkersForLiveObjects(t *testing.T) {
 				time.Sleep(time.Hour)
 				if int(mostListed.Load()) > most || limit > 0 && int(mostAll.Load()) > limit || q.Stats() != (Stats{}) {
 					t.Errorf("at most %d of the listing, %d altogether, at the end %+v", mostListed.Load(), mostAll.Load(), q.Stats())
+				}
+			})
+		})
+	}
+}
+
+func TestScaling_ListingHasMoreWorkersUnlessTheClusterIsBusy(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes     time.Duration
+		inRequest bool
+		most      int
+	}{
+		"requests":            {3 * tickInterval / 2, true, maxLoading},
+		"handlers":            {2 * tickInterval, false, maxCounted},
+		"hanging requests":    {hangsAfter + 2*tickInterval, true, maxCounted},
+		"very short requests": {time.Millisecond, true, maxLoading},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var now, most atomic.Int32
+			bubble(t, Options{Process: func(ctx context.Context, _ *Batch) *Next {
+				if test.inRequest {
+					defer kube.BeginRequest(ctx)()
+				}
+				most.Store(max(most.Load(), now.Add(1)))
+				time.Sleep(test.takes)
+				now.Add(-1)
+				return nil
+			}}, func(t *testing.T, q *Queue) {
+				for i := range 1000 {
+					q.Put("pods", event(watch.Listed, fmt.Sprint(i), "1"))
+				}
+				time.Sleep(time.Hour)
+				if int(most.Load()) != test.most {
+					t.Errorf("at most %d at once, want %d", most.Load(), test.most)
 				}
 			})
 		})

@@ -168,8 +168,8 @@ func TestScaling_ReleasedWorkerOccupiesNoPlaceOfListings(t *testing.T) {
 		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if q.roomForListing() != maxCounted {
-			t.Errorf("there is room for %d objects of listings, want %d", q.roomForListing(), maxCounted)
+		if q.roomForListing() != maxLoading {
+			t.Errorf("there is room for %d objects of listings, want %d", q.roomForListing(), maxLoading)
 		}
 	})
 }

@@ -14,8 +14,14 @@ import "time"
 //     is the number of counted workers divided by the rate of completions (Little's law). If all workers are slow, the
 //     machine or the cluster is busy, and more workers would not help;
 //   - outside of a request, if no worker finished an object for stalledTicks, because then all handlers sleep.
+//
+// While the counted workers with objects of listings mostly wait for the cluster, their number is at most maxLoading: with more requests at
+// once, the cluster changes no more objects of the listing in a second, but delivers the changes of live objects later. Requests that take
+// more than hangsAfter do not count, because the cluster is not busy with them.
 const (
 	maxCounted   = 64
+	maxLoading   = 16
+	hangsAfter   = time.Second
 	tickInterval = 25 * time.Millisecond
 	stalledTicks = 2
 	stuckAfter   = 200 * time.Millisecond
@@ -38,6 +44,7 @@ type scaling struct {
 
 	listing        int // number of running workers with an object of [Listing]
 	countedListing int // number of counted workers with an object of [Listing]
+	unloadedTicks  int // number of consecutive ticks that found most of the latter in handlers or in hanging requests
 
 	oldest, newest *worker // ends of the list of counted workers, ordered by the start of their objects
 
@@ -116,6 +123,14 @@ func (s *scaling) watch(tick func()) {
 	s.timer.Reset(tickInterval)
 }
 
+// listingLimit returns the maximum of countedListing.
+func (s *scaling) listingLimit() int {
+	if s.unloadedTicks >= stalledTicks {
+		return maxCounted
+	}
+	return maxLoading
+}
+
 // relax releases stuck workers.
 func (s *scaling) relax(now time.Time) {
 	s.rate += rateWeight * (float64(s.completed) - s.rate)
@@ -125,13 +140,24 @@ func (s *scaling) relax(now time.Time) {
 	s.completed = 0
 	stalled := s.idleTicks >= stalledTicks
 	limit := max(stuckAfter, time.Duration(stuckFactor*float64(s.counted)/max(s.rate, 1e-3)*float64(tickInterval)))
+	loading, others := 0, 0 // workers with objects of listings
 	for w, next := s.oldest, (*worker)(nil); w != nil; w = next {
 		next = w.next
-		age := now.Sub(w.began)
-		switch inRequest := w.requests.Load() > 0; {
+		age, inRequest := now.Sub(w.began), w.requests.Load() > 0
+		switch {
+		case !w.listing || age < tickInterval:
+		case inRequest && age < hangsAfter:
+			loading++
+		default:
+			others++
+		}
+		switch {
 		case inRequest && age >= slowRequest, !inRequest && (stalled || age >= limit):
 			s.release(w)
 		}
+	}
+	if s.unloadedTicks++; others <= loading {
+		s.unloadedTicks = 0
 	}
 }
 
@@ -141,7 +167,7 @@ func (q *Queue) tick() {
 	defer q.mu.Unlock()
 	q.scaling.ticking = false
 	if q.stopped || q.ready.len == 0 {
-		q.scaling.rate, q.scaling.idleTicks = 0, 0
+		q.scaling.rate, q.scaling.idleTicks, q.scaling.unloadedTicks = 0, 0, 0
 		return
 	}
 	q.scaling.relax(time.Now())

@@ -97,7 +97,7 @@ func (q *Queue) mayStart() bool {
 
 // roomForListing returns the number of workers that may take an object of [Listing].
 func (q *Queue) roomForListing() int {
-	room := maxCounted - q.scaling.countedListing
+	room := q.scaling.listingLimit() - q.scaling.countedListing
 	if n := q.options.WorkerLimit; n > 0 {
 		room = min(room, n-n/reserve-q.scaling.listing)
 	}
