@@ -173,6 +173,8 @@ func (i *inspection) explainUnsure(all onces, u stepCall) string {
 		return "step unsure: the call failed, perhaps after its effect"
 	}
 	switch before := func(a stepCall) bool { return a.key == u.key && a.life < u.life }; {
+	case n < 0 && i.listed(all, u):
+		return "step unsure: the process listed the objects after an attempt whose requests had lost their answers"
 	case !slices.ContainsFunc(all.asked, before), i.ownStart(all, u):
 		return "" // the same process started the step
 	case n < 0:
@@ -187,6 +189,14 @@ func (i *inspection) explainUnsure(all onces, u stepCall) string {
 	default:
 		return ""
 	}
+}
+
+// listed reports whether the process listed the objects between an attempt and a later one, in which the start of the attempt is unsure:
+// with the list, the process forgets that it has not called the step.
+func (i *inspection) listed(all onces, u stepCall) bool {
+	return i.ownStart(all, u) && slices.ContainsFunc(all.asked, func(a stepCall) bool {
+		return a.key == u.key && a.life == u.life && slices.ContainsFunc(i.lists, func(at time.Time) bool { return at.After(a.at) && at.Before(u.at) })
+	})
 }
 
 // ownStart reports whether the process with an unsure step recorded the start itself, after a version that an attempt had.
@@ -219,6 +229,7 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		object     *object
 		onces      onces
 		tries      []call
+		lists      []time.Time
 		starts     []uint64
 		duplicates int
 		unneeded   int
@@ -242,6 +253,9 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"alarm after a set-back":                 {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, tries: []call{{life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
 		"alarm without set-back":                 {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
 		"alarm after an own start, which an earlier process had asked for": {object: at(version{}, version{}, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, unneeded: 1},
+		"alarm after an own start, and a list":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(20 * time.Second)}, starts: []uint64{0, 0, 5}, want: "listed the objects"},
+		"alarm after a list, and an own start":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(5 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
+		"alarm after a call in the same process, and a list":               {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), called: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(20 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
 		"alarm after a start of an earlier process":                        {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, want: "before the call"},
 		"alarm for another change":                                         {onces: onces{asked: list(of(1, 10, "other")), unsure: list(of(2, 20, "k"))}, unneeded: 1},
 	} {
@@ -252,7 +266,7 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 			if test.starts == nil {
 				test.starts = []uint64{0, 0, 0}
 			}
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.tries, starts: test.starts}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.tries, starts: test.starts, lists: test.lists}
 			i.repeatedOnces(test.onces)
 			var why []string
 			for one := range i.Explained {

@@ -43,6 +43,7 @@ type inspection struct {
 	starts  []uint64 // the version of the cluster when a life began, by its number
 	refused []time.Time
 	stale   map[int]bool // the lives that began with an old list of the object's kind
+	lists   []time.Time  // times at which the operators began to list the objects of the kind
 }
 
 // inspect looks at all objects. The expected values are the values of living objects, keyed by kind and name.
@@ -57,7 +58,7 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	newest := map[string]*object{}
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
-		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name], stale: stale[o.kind]}
+		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name], stale: stale[o.kind], lists: l.listsOf(o.kind)}
 		before := f.unexplained()
 		i.duplicates()
 		i.repeatedSteps(steps[o.uid])

@@ -80,9 +80,10 @@ type ledger struct {
 	daemons map[string]map[int]int // number of running daemons, by UID and life
 	doubled []string
 	samples []sample
-	starts  []uint64      // the version of the cluster when a life began, by its number
-	begun   []time.Time   // the times at which the lives began
-	version func() uint64 // returns the current version of the cluster
+	starts  []uint64               // the version of the cluster when a life began, by its number
+	begun   []time.Time            // the times at which the lives began
+	version func() uint64          // returns the current version of the cluster
+	lists   map[string][]time.Time // times at which the operators began to list the objects of a kind
 
 	withSteps bool // the first creation handler and the first update handler have two steps, and one that must happen at most once
 	onces     onces
@@ -252,6 +253,28 @@ func (l *ledger) staleLives(injected []kopftest.InjectedFault) map[string]map[in
 		}
 	}
 	return stale
+}
+
+// Write notes the lists in a line of the operator's log.
+func (l *ledger) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range kinds {
+		if strings.Contains(string(line), "Listing and watching") && strings.Contains(string(line), fmt.Sprintf("type=%s.v1.%s", k.plural, group)) {
+			if l.lists == nil {
+				l.lists = map[string][]time.Time{}
+			}
+			l.lists[k.name] = append(l.lists[k.name], time.Now())
+		}
+	}
+	return len(line), nil
+}
+
+// listsOf returns the times at which the operators began to list the objects of a kind.
+func (l *ledger) listsOf(kind string) []time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lists[kind])
 }
 
 // median returns the middle one of some values.

@@ -77,7 +77,7 @@ func (x *trial) start(plan kopftest.ChaosPlan, names int, configure ...func(*kop
 		t.Cleanup(func() { file.Close() })
 		log = file
 	}
-	logger := slog.New(logging.NewHandler(log, &logging.Options{Level: slog.LevelDebug}))
+	logger := slog.New(logging.NewHandler(io.MultiWriter(log, &x.ledger), &logging.Options{Level: slog.LevelDebug}))
 	x.chaos = plan.Run(x.cluster, x.ledger.register, func(o *kopf.Operator) {
 		o.Logger = logger
 		o.Settings.Process.Inspector = ""
