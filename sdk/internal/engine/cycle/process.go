@@ -211,10 +211,10 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 		return nil, nil // a deleted object cannot be patched
 	}
 	stopped := p.reconcile(ctx, c, s, b)
-	if stopped != nil && (len(c.calls.out.ByID) == 0 || !errors.Is(stopped, core.ErrStopping)) {
+	if stopped != nil && (len(c.calls.out.ByID) == 0 || !core.IsFenced(stopped)) {
 		return nil, stopped
 	}
-	err = c.apply(ctx)      // also when the operator stops: the outcomes of change handlers must not be lost
+	err = c.apply(ctx)      // also when the operator stops or loses its lease: the outcomes of change handlers must not be lost
 	c.endRetry(s.Requested) // the handlers were called, whether or not their patch was accepted
 	if err = errors.Join(err, stopped); err != nil {
 		return nil, err
