@@ -13,13 +13,14 @@ var stepWords = map[inspect.StepState]Word{
 	inspect.StepUnrecorded: {"◌", "unrecorded", Warn},
 	inspect.StepUnsure:     {"?", "unsure", Err},
 	inspect.StepUnknown:    {"?", "unknown", Err},
+	inspect.StepAbandoned:  {"?", "abandoned", Err},
 }
 
 // StepWord returns the word for the state of a step.
 func StepWord(s inspect.StepState) Word { return lookup(stepWords, s) }
 
-// StepNote returns the time since a step was called, and the beginning of its key: "12s ago · key 4f0k…". Instead of the key of an
-// unknown step, it asks whether the step was renamed.
+// StepNote returns the time since a step was called, and the beginning of its key: "12s ago · key 4f0k…". If the handler no longer asks
+// for the step, it asks whether the step was renamed, instead of the key.
 func StepNote(step *inspect.Step, now time.Time) string {
 	at := Since(now.Sub(step.At))
 	switch {
@@ -27,7 +28,7 @@ func StepNote(step *inspect.Step, now time.Time) string {
 		at = ""
 	case step.State == inspect.StepRunning:
 		at = For(now.Sub(step.At))
-	case step.State == inspect.StepUnknown:
+	case step.State == inspect.StepUnknown, step.State == inspect.StepAbandoned:
 		return at + " · renamed or removed?"
 	}
 	key := []rune(step.Key)
@@ -43,8 +44,12 @@ func StepNote(step *inspect.Step, now time.Time) string {
 // StepText describes a step with its whole key: "create-bucket is recorded, 12s ago, key 4f0k2…".
 func StepText(step *inspect.Step, now time.Time) string {
 	text := step.Name + " is " + StepWord(step.State).Text
-	if step.State == inspect.StepUnknown {
+	switch step.State {
+	case inspect.StepUnknown:
 		text += " to the handler, which no longer asks for it, but recorded"
+	case inspect.StepAbandoned:
+		text += " by the handler, which no longer asks for it, and has perhaps happened"
+	default:
 	}
 	switch {
 	case step.State == inspect.StepRunning:
@@ -55,7 +60,9 @@ func StepText(step *inspect.Step, now time.Time) string {
 	return text + ", key " + step.Key
 }
 
-func isUnsure(step inspect.Step) bool { return step.State == inspect.StepUnsure }
+func isUnsure(step inspect.Step) bool {
+	return step.State == inspect.StepUnsure || step.State == inspect.StepAbandoned
+}
 
 // unsure returns the alarm about steps that must happen at most once, and have no result.
 func (s *State) unsure() Alarm {
@@ -83,6 +90,8 @@ func stepsNote(h *inspect.HandlerState) string {
 			unknown += " Step " + step.Name + " has perhaps happened, and is not repeated."
 		case inspect.StepUnknown:
 			unknown += " Step " + step.Name + " is recorded, but the handler no longer asks for it."
+		case inspect.StepAbandoned:
+			unknown += " Step " + step.Name + " has perhaps happened, and the handler no longer asks for it."
 		}
 	}
 	done := ""

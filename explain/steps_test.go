@@ -26,6 +26,7 @@ func TestStepNote_SaysWhenAndWithWhichKey(t *testing.T) {
 		{step("a", inspect.StepRunning), "for 12s · key 4f0k…", "a is running, for 12s, key 4f0kabcd"},
 		{step("a", inspect.StepUnrecorded), "12s ago · key 4f0k…", "a is unrecorded, 12s ago, key 4f0kabcd"},
 		{step("a", inspect.StepUnknown), "12s ago · renamed or removed?", "a is unknown to the handler, which no longer asks for it, but recorded, 12s ago, key 4f0kabcd"},
+		{step("a", inspect.StepAbandoned), "12s ago · renamed or removed?", "a is abandoned by the handler, which no longer asks for it, and has perhaps happened, 12s ago, key 4f0kabcd"},
 		{step("a", inspect.StepUnsure), "12s ago · key 4f0k…", "a is unsure, 12s ago, key 4f0kabcd"},
 		{step("a", "of the future"), "12s ago · key 4f0k…", "a is of the future, 12s ago, key 4f0kabcd"},
 		{unread, "key 4f0k…", "a is recorded, key 4f0kabcd"},
@@ -56,6 +57,7 @@ func TestVerdict_SaysWhichStepsARestartRepeats(t *testing.T) {
 		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{bucket, step("mail", "of the future")}, "create failed, attempt 1. Step bucket is recorded, and is not repeated. Retrying in 12s."},
 		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{grant, step("mail", inspect.StepUnknown)}, "create failed, attempt 1. Step grant is recorded, and is not repeated. Step mail is recorded, but the handler no longer asks for it. Retrying in 12s."},
 		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{step("mail", inspect.StepUnknown)}, "create failed, attempt 1. Step mail is recorded, but the handler no longer asks for it. Retrying in 12s."},
+		{inspect.StateRetrying, inspect.PhaseRetrying, []inspect.Step{step("mail", inspect.StepAbandoned)}, "create failed, attempt 1. Step mail has perhaps happened, and the handler no longer asks for it. Retrying in 12s."},
 		{inspect.StateFailed, inspect.PhaseFailed, []inspect.Step{step("mail", inspect.StepUnsure)}, "create failed permanently. Step mail has perhaps happened, and is not repeated. It runs again only when it is retried, or the object is handled from scratch."},
 		{inspect.StateFailed, inspect.PhaseFailed, []inspect.Step{bucket}, "create failed permanently. Step bucket is recorded, and is not repeated. It runs again only when it is retried, or the object is handled from scratch."},
 	} {
@@ -76,7 +78,7 @@ func TestAlarm_CountsObjectsWithUnsureSteps(t *testing.T) {
 	for want, objects := range map[string][]*inspect.Object{
 		"": {object("a", step("bucket", inspect.StepRecorded))},
 		"! unsure: 1 object has a step that has perhaps happened":   {object("a", unsure, unsure), object("b")},
-		"! unsure: 2 objects have a step that has perhaps happened": {object("a", unsure), object("b", unsure)},
+		"! unsure: 2 objects have a step that has perhaps happened": {object("a", unsure), object("b", step("mail", inspect.StepAbandoned))},
 	} {
 		s := explain.NewState(&runner.State{Live: true, Snapshot: &inspect.Snapshot{Objects: objects}}, nil)
 		if got := s.Alarm(now).Fact; got != want {

@@ -21,4 +21,5 @@ const (
 	StepUnrecorded StepState = "unrecorded" // succeeded, but the API server has not accepted the record: the next process repeats the call
 	StepUnsure     StepState = "unsure"     // must happen at most once, has started, and has no result: see kopf.ErrStepUnsure
 	StepUnknown    StepState = "unknown"    // recorded, but the last attempt of the handler has passed it without asking for it: probably renamed or removed
+	StepAbandoned  StepState = "abandoned"  // unsure, and the last attempt of the handler has passed it without asking for it: probably renamed or removed
 )

@@ -80,6 +80,44 @@ func TestInspector_LogsStepsOfHandlersWithoutSteps(t *testing.T) {
 	}
 }
 
+func TestInspector_ShowsAndLogsStartsOfRenamedSteps(t *testing.T) {
+	cluster := newCluster(t)
+	// mail returns a handler that sends a mail in a step, and then fails.
+	mail := func(step string, answer error) func(*kopf.Registry) {
+		return func(r *kopf.Registry) {
+			kopf.OnCreate(r, kexes, func(ctx context.Context, c *change) error {
+				_, err := kopf.StepAtMostOnce(ctx, c, step, func(context.Context, kopf.StepKey) (int, error) { return 1, answer })
+				if err != nil && !errors.Is(err, kopf.ErrStepUnsure) {
+					return err
+				}
+				return kopf.Temporaryf(time.Millisecond, "not ready")
+			}, kopf.ID("create"))
+		}
+	}
+	op := cluster.Run(mail("send-mail", errors.New("connection lost")))
+	x := cluster.Create(example("x"))
+	waitSteps(op, inspect.StepUnsure)
+	op.WaitLogs("not ready", 1)
+	op.Stop()
+	again := cluster.Run(mail("mail", nil))
+	again.WaitLogs("not ready", 5)
+	steps := waitSteps(again, inspect.StepAbandoned, inspect.StepRecorded)
+	if steps[0].Name != "send-mail" || steps[1].Name != "mail" {
+		t.Errorf("%+v", steps)
+	}
+	again.Stop()
+	last := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnCreate(r, kexes, func(context.Context, *change) error { return nil }, kopf.ID("create"))
+	})
+	waitHandled(x)
+	const line = `Step "send-mail" has started and perhaps happened, and handler 'create' no longer asks for it`
+	for _, op := range []*kopftest.Operator{again, last} {
+		if n := op.CountLog(line); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+	}
+}
+
 func TestInspector_ShowsStepsWhileTheyRunAndAfterARestart(t *testing.T) {
 	cluster := newCluster(t)
 	var keys sync.Map

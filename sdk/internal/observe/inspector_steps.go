@@ -37,15 +37,18 @@ func (o *shown) stepChanged(e StepChanged) (known bool) {
 	return true
 }
 
-// showSteps shows the steps that are recorded on the object. Steps that could not be recorded are in no record. A step stays unknown
-// until its handler asks for it.
+// showSteps shows the steps that are recorded on the object. Steps that could not be recorded are in no record. A step stays unknown or
+// abandoned until its handler asks for it.
 func (o *shown) showSteps(e Planned) {
-	var unknown []string // keys
+	var unasked map[string]inspect.StepState // by the keys of the steps
 	for i := range o.Handlers {
 		s := &o.Handlers[i]
 		for _, step := range s.Steps {
-			if step.State == inspect.StepUnknown {
-				unknown = append(unknown, step.Key)
+			if step.State == inspect.StepUnknown || step.State == inspect.StepAbandoned {
+				if unasked == nil {
+					unasked = map[string]inspect.StepState{}
+				}
+				unasked[step.Key] = step.State
 			}
 		}
 		s.Steps = withoutSteps(s.Steps, func(step inspect.Step) bool { return step.State != inspect.StepUnrecorded })
@@ -58,8 +61,9 @@ func (o *shown) showSteps(e Planned) {
 		if at >= 0 {
 			s, steps := &o.Handlers[at], recordedSteps(recorded, e.Subject)
 			for i := range steps {
-				if slices.Contains(unknown, steps[i].Key) {
-					steps[i].State = inspect.StepUnknown
+				was, step := unasked[steps[i].Key], &steps[i]
+				if was == inspect.StepUnknown && step.State == inspect.StepRecorded || was == inspect.StepAbandoned && step.State == inspect.StepUnsure {
+					step.State = was
 				}
 			}
 			s.Steps = append(steps, withoutSteps(s.Steps, func(unrecorded inspect.Step) bool {

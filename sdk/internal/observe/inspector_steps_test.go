@@ -168,3 +168,28 @@ func TestSteps_UnknownUntilTheHandlerAsksForThem(t *testing.T) {
 		t.Errorf("after a request for the step: %s", got)
 	}
 }
+
+func TestSteps_AbandonedUntilTheyHaveAResult(t *testing.T) {
+	h := &handlers.Handler{ID: "a", Family: handlers.Create}
+	in := newInspected(h)
+	subject := podSubject("x", "1")
+	recorded := RecordedSteps{Handler: "a", Turn: "create", Started: map[string]string{"mail": object.FormatTime(time.Unix(1e9, 0))}}
+	planned := Planned{
+		Subject: subject, At: time.Now(), Cause: &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate},
+		Handlers: in.handlers(), Changing: true, Begun: true, Selected: []*handlers.Handler{h}, Steps: []RecordedSteps{recorded},
+	}
+	Emit(&in.sink, planned)
+	Emit(&in.sink, StepChanged{Subject: subject, Handler: h, Step: inspect.Step{
+		Name: "mail", State: inspect.StepAbandoned, Key: state.StepKey("x-uid", "a", "create", "mail"), Once: true,
+	}})
+	Emit(&in.sink, planned)
+	if got := in.steps(t, "a"); got != "mail abandoned" {
+		t.Errorf("in the next attempt: %s", got)
+	}
+	recorded.Steps = map[string]state.Step{"mail": {}}
+	planned.Steps = []RecordedSteps{recorded}
+	Emit(&in.sink, planned)
+	if got := in.steps(t, "a"); got != "mail recorded" {
+		t.Errorf("after the record of the result: %s", got)
+	}
+}

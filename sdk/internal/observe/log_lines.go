@@ -215,12 +215,19 @@ func adviceOn(orphan state.Orphan) string {
 	}
 }
 
-// stepChanged warns about each unknown step once, even if several objects have it.
+// stepChanged warns about each step that its handler no longer asks for once, even if several objects have it.
 func (l *LogLines) stepChanged(e StepChanged) {
-	if e.Step.State == inspect.StepUnknown && l.isFirst(e.Subject.Resource.Key()+" "+e.Handler.ID+" step "+e.Step.Name) {
-		e.Subject.Logger.Warn(fmt.Sprintf("Step %q is recorded on the object, and handler '%s' no longer asks for it. "+
-			"If it was renamed, it was called again, with another key. With its previous name, it continues from the record.",
-			e.Step.Name, e.Handler.ID), EventKey, LogStepUnknown)
+	recorded, advice := "is recorded on the object", "it was called again, with another key. With its previous name, it continues from the record."
+	switch e.Step.State {
+	case inspect.StepUnknown:
+	case inspect.StepAbandoned:
+		recorded, advice = "has started and perhaps happened", "it was called again. With its previous name, it is not repeated."
+	default:
+		return
+	}
+	if l.isFirst(fmt.Sprint(e.Subject.Resource.Key(), " ", e.Handler.ID, " step ", e.Step.Name, " ", e.Step.State)) {
+		e.Subject.Logger.Warn(fmt.Sprintf("Step %q %s, and handler '%s' no longer asks for it. If it was renamed, %s",
+			e.Step.Name, recorded, e.Handler.ID, advice), EventKey, LogStepUnknown)
 	}
 }
 

@@ -186,13 +186,15 @@ func TestLogLines_OrphansWithTheIDToKeep(t *testing.T) {
 func TestLogLines_UnknownStepsOncePerHandler(t *testing.T) {
 	l := newLines(t, slog.LevelDebug, false)
 	for _, id := range []string{"create", "create", "update"} {
-		for _, as := range []inspect.StepState{inspect.StepRecorded, inspect.StepUnknown} {
+		for _, as := range []inspect.StepState{inspect.StepRecorded, inspect.StepUnknown, inspect.StepUnsure, inspect.StepAbandoned} {
 			Emit(&l.Sink, StepChanged{Subject: l.subject(), Handler: &handlers.Handler{ID: id}, Step: inspect.Step{Name: "old", State: as}})
 		}
 	}
 	const line = `warn | step.unknown | Step "old" is recorded on the object, and handler 'create' no longer asks for it. ` +
 		`If it was renamed, it was called again, with another key. With its previous name, it continues from the record.`
-	l.expect(t, line, strings.ReplaceAll(line, "create", "update"))
+	const start = `warn | step.unknown | Step "old" has started and perhaps happened, and handler 'create' no longer asks for it. ` +
+		`If it was renamed, it was called again. With its previous name, it is not repeated.`
+	l.expect(t, line, start, strings.ReplaceAll(line, "create", "update"), strings.ReplaceAll(start, "create", "update"))
 }
 
 func TestLogLines_ProcessingFailures(t *testing.T) {

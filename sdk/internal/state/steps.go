@@ -81,6 +81,17 @@ func (s HandlerSteps) Unasked(essence string) (names []string) {
 	return names
 }
 
+// UnaskedStarts returns the names of the steps that have started and have no result, if the attempt has not requested the steps, sorted.
+// The state of the object does not matter, because the steps have perhaps happened.
+func (s HandlerSteps) UnaskedStarts() (names []string) {
+	for _, name := range object.SortedKeys(s.Started) {
+		if _, ended := s.Steps[name]; !ended && s.Started[name] != "" && !slices.Contains(s.Asked, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // WithStep returns the record with one more step.
 func (s HandlerSteps) WithStep(name string, step Step) HandlerSteps {
 	steps := make(map[string]Step, len(s.Steps)+1)

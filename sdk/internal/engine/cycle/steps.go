@@ -134,12 +134,16 @@ func (s *subhandlers) reportUnknown(out handlers.Outcome) {
 	if !used && succeeded {
 		for _, counted := range c.plan.CountedSteps(c.view, []string{id}) {
 			if counted.Handler == id {
-				steps.Steps, turn = counted.Steps, counted.Turn
+				steps.Steps, steps.Started, turn = counted.Steps, counted.Started, counted.Turn
 			}
 		}
 	}
-	if len(steps.Steps) == 0 || !succeeded && !steps.Made {
+	if len(steps.Steps)+len(steps.Started) == 0 || !succeeded && !steps.Made {
 		return
+	}
+	for _, name := range steps.UnaskedStarts() {
+		at, _ := object.ParseTime(steps.Started[name])
+		s.emitStep(turn, inspect.Step{Name: name, State: inspect.StepAbandoned, At: at, Once: true})
 	}
 	essence, err := state.EssenceHash(c.plan.Cause.New)
 	if err != nil {
