@@ -86,8 +86,8 @@ type CallLimits interface {
 
 // RunState holds the conditions under which the operator handles objects.
 type RunState struct {
-	Paused    atomic.Bool // set while the operator handles no object
-	WasPaused atomic.Bool // set if the operator was paused, however briefly, since the streams were last adjusted
+	Paused atomic.Bool  // set while the operator handles no object
+	Pauses atomic.Int64 // grows with each pause, however brief
 
 	Pause    fence.Guard // drains while paused
 	Exit     fence.Guard // drains once the operator stops

@@ -1,13 +1,18 @@
 package cycle
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
@@ -35,12 +40,8 @@ func expectSteps(t *testing.T, m *memory.Memory, startKept bool) {
 	}
 }
 
-func TestDropStarts_AnotherOperatorMayHaveCalledTheStepDuringPause(t *testing.T) {
-	for name, test := range map[string]struct{ listed, paused, kept bool }{
-		"retry":                     {kept: true},
-		"listing after a pause":     {listed: true},
-		"retry before that listing": {paused: true},
-	} {
+func TestDropStarts_AnotherOperatorMayHaveCalledTheStepBeforeAListing(t *testing.T) {
+	for name, listed := range map[string]bool{"retry": false, "listing": true} {
 		t.Run(name, func(t *testing.T) {
 			p := &Processor{deps: &core.Deps{State: &core.RunState{}, Now: time.Now}, memories: &memory.Memories{}, resources: podsOnly{}, conditions: core.NoConditions}
 			obj := object.Stub("v1", "Pod", "ns", "x", "uid", "5")
@@ -48,9 +49,64 @@ func TestDropStarts_AnotherOperatorMayHaveCalledTheStepDuringPause(t *testing.T)
 			m := p.memories.Recall(key, "ns", false, nil)
 			keepSteps(m)
 			m.Throttle.Failed(time.Now(), slices.Values([]time.Duration{time.Hour}))
-			p.deps.State.WasPaused.Store(test.paused)
-			p.Process(t.Context(), &queue.Batch{Key: key, Newest: watch.Event{Type: watch.Modified, Object: obj}, Listed: test.listed})
-			expectSteps(t, m, test.kept)
+			p.Process(t.Context(), &queue.Batch{Key: key, Newest: watch.Event{Type: watch.Modified, Object: obj}, Listed: listed})
+			expectSteps(t, m, !listed)
+		})
+	}
+}
+
+// The answers to the start of the step are lost. The next attempt calls the step, unless the operator was paused since: the pause can begin
+// and end before the attempt, or during it, and no listing has followed yet.
+func TestDropStarts_AnotherOperatorMayHaveCalledTheStepDuringPause(t *testing.T) {
+	for name, test := range map[string]struct{ before, within, called bool }{
+		"no pause":                {called: true},
+		"pause between attempts":  {before: true},
+		"pause within an attempt": {within: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newRecordServer(t)
+			c := newStepCycle(t, t.Context(), s)
+			pauses := peers.NewPauses(c.deps, core.NewWakeup())
+			pause := func() {
+				pauses.Add(peers.PauseKey{Kind: inspect.PausePeering}, inspect.Pause{Reason: "another operator has precedence"})
+				pauses.Remove(peers.PauseKey{Kind: inspect.PausePeering})
+			}
+			calls := 0
+			attempt := func(meanwhile func()) (failed error) {
+				h := &handlers.Handler{ID: "create", Family: handlers.Create, Invoke: func(ctx context.Context, call *handlers.Call) (any, error) {
+					meanwhile()
+					_, failed = call.Extra.(handlers.Keyed).Step(ctx, call.Started, handlers.StepCall{Name: "mail", Once: true, Do: func(context.Context) ([]byte, error) {
+						calls++
+						return []byte("1"), nil
+					}})
+					return nil, failed
+				}}
+				if _, err := c.invokeChangeHandler(t.Context(), h, c.plan.Progress); err != nil {
+					t.Fatal(err)
+				}
+				return failed
+			}
+			c.plan.Progress = state.Progress{}.WithPurpose("create").WithHandlers([]string{"create"}, time.Now().Truncate(time.Microsecond))
+			s.before = func(map[string]any) { s.lost = true }
+			if err := attempt(func() {}); err == nil || calls != 0 || len(s.patches) != 1 {
+				t.Fatalf("the first attempt: %v, %d calls, patches: %v", err, calls, s.patches)
+			}
+			s.before, s.lost = nil, false
+			c.object = s.parse()
+			if err := c.look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if test.before {
+				pause()
+			}
+			err := attempt(func() {
+				if test.within {
+					pause()
+				}
+			})
+			if unsure := errors.Is(err, handlers.ErrStepUnsure); unsure == test.called || (calls == 1) != test.called {
+				t.Errorf("the next attempt: %v, %d calls", err, calls)
+			}
 		})
 	}
 }

@@ -72,8 +72,8 @@ func (p *Processor) Process(ctx context.Context, batch *queue.Batch) *queue.Next
 	m := p.memories.Recall(batch.Key, newest.Object.Namespace, batch.Listed, p.deps.NewMemo)
 	outdated := m.EnterTerm(p.memories.Term.Load(), newest.Object)
 	m.Ledger.Listed(newest.Object, batch.Complete)
-	if batch.Listed || p.deps.State.WasPaused.Load() {
-		m.Outbox.DropStarts() // a listing follows each pause; after a short one, a retry can come first
+	if batch.Listed {
+		m.Outbox.DropStarts()
 	}
 	if batch.Listed || outdated {
 		p.conditions.Of(batch.Key, served).Relisted(outdated)

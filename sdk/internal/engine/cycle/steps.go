@@ -79,6 +79,7 @@ func (s *subhandlers) stepID(name string, run time.Time) outbox.StepID {
 func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one handlers.StepCall) (state.HandlerSteps, state.Step, error) {
 	c, name := s.cycle, one.Name
 	id := s.stepID(name, steps.Run)
+	c.memory.Outbox.DropStartsBeforePause(c.deps.State.Pauses.Load()) // a pause can begin and end during the cycle
 	if at := steps.Started[name]; one.Once && at != "" && at != c.memory.Outbox.Steps[id].At {
 		return steps, state.Step{}, s.unsure(steps, one, errStepLeft)
 	}

@@ -35,6 +35,7 @@ type recordServer struct {
 	patches []map[string]any
 	before  func(merge map[string]any) // called before a patch is applied; may be nil
 	refuse  bool                       // patches are refused
+	lost    bool                       // all answers are errors
 }
 
 func newRecordServer(t *testing.T) *recordServer {
@@ -78,9 +79,27 @@ func (s *recordServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answer = json.RawMessage(s.change(merge))
 		}
 	}
+	if s.lost {
+		w.WriteHeader(http.StatusInternalServerError)
+		answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "the answer is lost", "code": http.StatusInternalServerError}
+	}
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
 		s.t.Error(err)
 	}
+}
+
+// parse returns the newest version of the object.
+func (s *recordServer) parse() *object.Object {
+	s.t.Helper()
+	text, err := json.Marshal(s.tree)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	obj, err := object.Parse(text, object.ParseOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return obj
 }
 
 // starts returns the values that the patches have for the start of the step.

@@ -19,7 +19,8 @@ type Outbox struct {
 
 	// Steps has the steps whose records the API server has not accepted; nil if there are none. A step without a Result must happen at
 	// most once and was not called; its start has the time At, and is perhaps on the object.
-	Steps map[StepID]state.Step
+	Steps  map[StepID]state.Step
+	pauses int64 // see [Outbox.DropStartsBeforePause]
 }
 
 // StepID names a step in a handling.
@@ -75,6 +76,14 @@ func (o *Outbox) KeepStep(id StepID, step state.Step) {
 // DropStarts forgets which starts were recorded without a call, because another process may have called these steps since then.
 func (o *Outbox) DropStarts() {
 	maps.DeleteFunc(o.Steps, func(_ StepID, step state.Step) bool { return step.Result == nil })
+}
+
+// DropStartsBeforePause drops the starts if the operator was paused since the last call. Pauses is the number of its pauses.
+func (o *Outbox) DropStartsBeforePause(pauses int64) {
+	if o.pauses != pauses {
+		o.DropStarts()
+		o.pauses = pauses
+	}
 }
 
 // Overlay returns the object as if the operator's own changes were written.

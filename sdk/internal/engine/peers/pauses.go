@@ -125,7 +125,7 @@ func (p *Pauses) Reason() string {
 func (p *Pauses) update() {
 	paused, state := len(p.reasons) > 0, p.deps.State
 	if paused {
-		state.WasPaused.Store(true) // set first, so that the next adjustment relists events that are dropped from here on
+		state.Pauses.Add(1) // first, so that the next adjustment relists events that are dropped from here on
 		state.Pause.Drain()
 	} else {
 		state.Pause.Raise()

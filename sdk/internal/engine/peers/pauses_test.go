@@ -30,7 +30,7 @@ func TestPauses_LastReasonResumes(t *testing.T) {
 	p := NewPauses(d, core.NewWakeup())
 	request, peer := PauseKey{Kind: inspect.PauseRequest}, PauseKey{Kind: inspect.PausePeering, name: "default"}
 
-	if !p.Add(peer, inspect.Pause{Reason: "by a"}) || !d.State.Paused.Load() || !d.State.WasPaused.Load() {
+	if !p.Add(peer, inspect.Pause{Reason: "by a"}) || !d.State.Paused.Load() || d.State.Pauses.Load() != 1 {
 		t.Error("the first reason pauses")
 	}
 	began := now

@@ -24,6 +24,7 @@ type holder struct {
 	d     *core.Deps
 	log   bytes.Buffer
 	terms int
+	seen  int64 // number of pauses that the discovery has seen
 }
 
 func newHolder() *holder {
@@ -63,7 +64,8 @@ func (h *holder) warnings() int { return strings.Count(h.log.String(), "level=WA
 
 // discover stops the streams as the discovery does.
 func (h *holder) discover() (stopped bool) {
-	if h.d.State.WasPaused.Swap(false) || h.d.State.Paused.Load() {
+	if n := h.d.State.Pauses.Load(); n != h.seen || h.d.State.Paused.Load() {
+		h.seen = n
 		h.pauses.WhileStopped(func() { stopped = true })
 	}
 	return stopped

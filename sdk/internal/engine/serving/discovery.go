@@ -49,6 +49,7 @@ type Discovery struct {
 
 	known  []resources.Resource // resources of the cluster
 	warned map[string]bool
+	pauses int64 // number of pauses for which the streams were stopped
 	outage *discoveryOutage
 	drift  *driftCheck
 }
@@ -198,7 +199,8 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	d.drift.serve(resolution.Served)
 	unreviewed := d.adjustAdmission(reviewed)
 	paused := d.deps.State.Paused.Load()
-	if d.deps.State.WasPaused.Swap(false) || paused {
+	if pauses := d.deps.State.Pauses.Load(); pauses != d.pauses || paused {
+		d.pauses = pauses
 		d.peerings.Pauses.WhileStopped(func() {
 			d.streams.pause()
 			d.passes.Stop()
