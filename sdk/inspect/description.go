@@ -60,6 +60,11 @@ type Description struct {
 	// this field leaves it empty.
 	Prefix string `json:"prefix,omitempty"`
 
+	// Records are the paths of the fields of an object with the last-handled state, and with the handlers' progress in the status. The
+	// annotations of single handlers are not among them. It is empty if the operator was built with an SDK that does not know this field,
+	// or if the storage of the last-handled state is the user's own.
+	Records [][]string `json:"records,omitempty"`
+
 	// Reviewed are the resources of the request that have admission handlers, as "plural.version.group". An operator
 	// built with an SDK that does not know this field has none.
 	Reviewed []string `json:"reviewed,omitempty"`

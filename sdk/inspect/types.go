@@ -36,6 +36,7 @@ type Operator struct {
 	State      OperatorState `json:"state"`
 	Server     string        `json:"server"`               // address of the API server
 	Finalizer  string        `json:"finalizer,omitempty"`  // name of the operator's finalizer; empty for older operators, which do not report it
+	Records    [][]string    `json:"records,omitempty"`    // paths of the object fields with the operator's records: see [Description.Records]
 	Hidden     [][]string    `json:"hidden,omitempty"`     // paths of fields whose values must not be shown, besides the data of Secrets
 	Namespaces []string      `json:"namespaces,omitempty"` // names and patterns of the served namespaces; empty for the whole cluster
 	Reason     string        `json:"reason,omitempty"`     // error or peer that caused the state

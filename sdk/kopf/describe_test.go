@@ -193,7 +193,7 @@ func TestDescribe_PermissionsOfFamilies(t *testing.T) {
 			if got := lines(d); !slices.Equal(got, test.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
 			}
-			if len(d.Unserved)+len(d.Assumed) > 0 || d.Finalizer != "kopf.zalando.org/KopfFinalizerMarker" || len(d.Handlers) == 0 {
+			if len(d.Unserved)+len(d.Assumed) > 0 || d.Finalizer != "kopf.zalando.org/KopfFinalizerMarker" || len(d.Handlers) == 0 || len(d.Records) == 0 {
 				t.Errorf("it is %+v", d)
 			}
 		})

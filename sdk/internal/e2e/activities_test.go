@@ -74,6 +74,9 @@ func TestActivity_StartupFirstCleanupLast(t *testing.T) {
 		return slices.Contains(finalizers, any("test.kopf.dev/changed"))
 	})
 	waitHandled(one)
+	if shown := op.Inspect().Operator; shown.Finalizer != "test.kopf.dev/changed" || len(shown.Records) == 0 {
+		t.Errorf("the inspector has the finalizer %q and the records %v", shown.Finalizer, shown.Records)
+	}
 	op.WaitLog("Daemon 'daemon' is invoked.")
 	op.Stop()
 	if first, last := did.all[0], did.all[len(did.all)-1]; first != "startup" || last != "cleanup" || !slices.Contains(did.all, "daemon") {

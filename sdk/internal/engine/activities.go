@@ -148,6 +148,9 @@ func (o *operator) startup(ctx context.Context) error {
 	}
 	o.deps.Settings = &settings
 	o.settings.Store(&settings)
+	if o.showRecords != nil {
+		o.showRecords()
+	}
 	o.startMetrics()
 	return nil
 }

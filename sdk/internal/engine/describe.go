@@ -26,7 +26,7 @@ func Describe(config Config, known []inspect.APIResource) (inspect.Description, 
 		})
 	}
 	d := inspect.Description{Namespaces: config.Namespaces, Liveness: settings.Liveness, Finalizer: settings.Finalizer}
-	d.Prefix = state.FailuresBeside(settings.Progress).Prefix
+	d.Prefix, d.Records = state.FailuresBeside(settings.Progress).Prefix, state.RecordFields(settings.DiffBase, settings.Progress)
 	p.ofDiscovery()
 	d.Peering, d.Leases, d.Webhooks = p.ofPeering(), p.ofReplicas(), p.ofWebhooks()
 	for _, h := range config.Registry.All() {

@@ -48,6 +48,8 @@ type operator struct {
 	pauses     *peers.Pauses
 	fail       func(error) // stops the operator with an error
 
+	showRecords func() // publishes where the records of the settings are; nil without an inspector
+
 	backlog *observe.Backlog // keeps events for the metrics until the startup has ended
 	metrics *observe.Metrics // nil without a meter
 	unused  *observe.UnusedHandlers
@@ -160,8 +162,12 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	if hub != nil {
 		inspected = observe.NewInspector(observe.InspectorOptions{
 			Hub: hub, Registry: d.Registry, Indices: d.Indices, Namespaces: o.config.Namespaces, Started: d.Now(),
-			Redaction: d.Settings.Redaction, Identity: o.config.Identity, Finalizer: d.Settings.Finalizer,
+			Redaction: d.Settings.Redaction, Identity: o.config.Identity,
 		})
+		o.showRecords = func() {
+			inspected.SetRecords(d.Settings.Finalizer, state.RecordFields(d.Settings.DiffBase, d.Settings.Progress))
+		}
+		o.showRecords()
 		d.Sink.Subscribe(inspected)
 	}
 	return hub

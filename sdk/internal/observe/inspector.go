@@ -52,7 +52,6 @@ type InspectorOptions struct {
 	Started    time.Time
 	Identity   string // defaults to the user, the host and the process
 	Redaction  redact.Policy
-	Finalizer  string
 }
 
 // NewInspector publishes the handlers of a starting operator, and returns its inspector.
@@ -77,12 +76,17 @@ func NewInspector(options InspectorOptions) *Inspector {
 	i.indices.publishResources(i.hub, nil)
 	i.hub.UpdateOperator(func(op *inspect.Operator) {
 		op.Identity, op.PID, op.Started = cmp.Or(options.Identity, operatorIdentity()), os.Getpid(), options.Started
-		op.State, op.Namespaces, op.Finalizer = inspect.OperatorStarting, options.Namespaces, options.Finalizer
+		op.State, op.Namespaces = inspect.OperatorStarting, options.Namespaces
 		for _, field := range options.Redaction.Fields {
 			op.Hidden = append(op.Hidden, field)
 		}
 	})
 	return i
+}
+
+// SetRecords publishes the name of the finalizer, and the paths of the fields with the operator's records.
+func (i *Inspector) SetRecords(finalizer string, fields [][]string) {
+	i.hub.UpdateOperator(func(op *inspect.Operator) { op.Finalizer, op.Records = finalizer, fields })
 }
 
 // operatorIdentity returns an id that distinguishes operators of the same program without a configured identity.
