@@ -3,6 +3,7 @@
 package question
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-dev/kopf/plan/records"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -29,10 +31,15 @@ func handled(all []inspect.Description) map[schema.GroupResource]bool {
 	return found
 }
 
-// Create makes the handled objects look new: without the records of the operators, their finalizers and the status. It leaves
-// out objects whose owner is a handled object.
+// Create makes the handled objects look new: without the records of operators, their finalizers and the status. Everything else stays, such
+// as the annotation that pauses an object. It leaves out objects whose owner is a handled object.
 func Create(all []inspect.Description) Change {
 	resources := handled(all)
+	prefixes := slices.Clone(records.DefaultPrefixes)
+	for _, d := range all {
+		prefix, _, _ := strings.Cut(d.Finalizer, "/")
+		prefixes = append(prefixes, prefix, d.Prefix)
+	}
 	return func(resource schema.GroupResource, object map[string]any) map[string]any {
 		metadata, _ := object["metadata"].(map[string]any)
 		if isOwned(metadata, resources) {
@@ -44,32 +51,42 @@ func Create(all []inspect.Description) Change {
 		if metadata["deletionTimestamp"] != nil {
 			return nil // a new object is not being deleted
 		}
-		delete(object, "status")
 		for _, d := range all {
-			prefix, _, _ := strings.Cut(d.Finalizer, "/")
-			forget(metadata, d.Finalizer, []string{prefix + "/", "kopf.zalando.org/", "kopf.dev/"})
+			for _, path := range d.Records {
+				object = records.Without(object, path)
+			}
+		}
+		forget(object, prefixes)
+		delete(object, "status")
+		metadata, _ = object["metadata"].(map[string]any)
+		if finalizers, ok := metadata["finalizers"].([]any); ok {
+			metadata["finalizers"] = slices.DeleteFunc(finalizers, func(name any) bool {
+				return slices.ContainsFunc(all, func(d inspect.Description) bool { return name == d.Finalizer })
+			})
 		}
 		return object
 	}
 }
 
-// forget removes a finalizer, and annotations with the prefixes.
-func forget(metadata map[string]any, finalizer string, prefixes []string) {
-	if annotations, ok := metadata["annotations"].(map[string]any); ok {
-		for name := range annotations {
-			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-				delete(annotations, name)
-			}
-		}
-	}
-	if finalizers, ok := metadata["finalizers"].([]any); ok {
-		metadata["finalizers"] = slices.DeleteFunc(finalizers, func(name any) bool { return name == finalizer })
-	}
+// forget removes the annotations with records. The descriptions of operators may not have all prefixes and names, because a startup handler
+// can set others. Another prefix is marked, and the last-handled state with another name is found by its content.
+func forget(object map[string]any, prefixes []string) {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	prefixes = slices.Concat(prefixes, records.Marked(annotations))
+	maps.DeleteFunc(annotations, func(name string, value any) bool {
+		prefix, _, _ := strings.Cut(name, "/")
+		return records.IsAnnotation(prefixes, name, value) || slices.Contains(prefixes, prefix) && records.IsState(value, object)
+	})
 }
 
 // isOwned reports whether an object of one of the resources owns an object. Owner references have kinds, from which the names of resources
-// are guessed as kubectl does.
+// are guessed as kubectl does. A child in another namespace than its parent has only the label.
 func isOwned(metadata map[string]any, resources map[schema.GroupResource]bool) bool {
+	labels, _ := metadata["labels"].(map[string]any)
+	if parent, ok := labels[records.OwnedBy].(string); ok && resources[schema.ParseGroupResource(parent)] {
+		return true
+	}
 	owners, _ := metadata["ownerReferences"].([]any)
 	return slices.ContainsFunc(owners, func(owner any) bool {
 		ref, _ := owner.(map[string]any)

@@ -47,7 +47,7 @@ func found(a *Against) []string {
 func TestCompare_Verdicts(t *testing.T) {
 	old := handledClaims(7, child(t, 1, "claim-1-data", `{"storage":"1Gi"}`), volume(t, 2, "1Gi"), volume(t, 3, "1Gi"), volume(t, 6, "1Gi"))
 	old = failing(old, 5, "claim-5 has no size")
-	now := handledClaims(7, volume(t, 6, "1Gi"), volume(t, 3, "9Gi"), volume(t, 2, "9Gi"), records(t, 2, "9Gi"))
+	now := handledClaims(7, volume(t, 6, "1Gi"), volume(t, 3, "9Gi"), volume(t, 2, "9Gi"), recordsOf(t, 2, "9Gi"))
 	now = failing(now, 4, "claim-4 is too large")
 	a := Compare(now, old, old)
 	want := []string{

@@ -23,7 +23,7 @@ func CompareForeign(now, first, second Trial) *Against {
 		requests = append(requests, t.Requests...)
 	}
 	// Both operators may use either's annotations: the new one takes over from the other one.
-	own := ownFieldsIn(Trial{Requests: requests, Operator: now.Operator}, func(proxy.Request) bool { return true })
+	own := ownFieldsIn(Trial{Requests: requests, Operator: now.Operator}, true, func(proxy.Request) bool { return true })
 	objects := handledBefore(now)
 	a := compare(anonymous(now, objects), anonymous(first, objects), anonymous(second, objects), func(Trial) ownFields { return own }, true)
 	a.Foreign, a.Requests = true, countRequests(first.Requests)

@@ -49,7 +49,7 @@ func ported(t *testing.T, more ...proxy.Request) Trial {
 }
 
 func TestCompareForeign_ComparesEffectsAndNoHandlers(t *testing.T) {
-	now := handledClaims(3, records(t, 0, "x"), owned(t, 0, "1Gi", "create"))
+	now := handledClaims(3, recordsOf(t, 0, "x"), owned(t, 0, "1Gi", "create"))
 	for _, o := range now.Objects {
 		o.Kind = "Claim"
 		o.UID = "of the copy with number " + o.UID // an object of --apply has another uid in each copy
@@ -107,7 +107,7 @@ func TestCompareForeign_Differences(t *testing.T) {
 		"without an owner":   {nil, []proxy.Request{stray}, `1 differ requests app/stray - persistentvolumeclaims.v1 {namespace}/{name}: create - persistentvolumeclaims.v1 {namespace}/{name} spec.storage: "1Gi"`},
 		"a handled conflict": {[]proxy.Request{refused(409, metav1.StatusReasonConflict)}, nil, ``},
 	} {
-		now := handledClaims(3, append([]proxy.Request{records(t, 0, "x"), owned(t, 0, "1Gi", "create")}, test.now...)...)
+		now := handledClaims(3, append([]proxy.Request{recordsOf(t, 0, "x"), owned(t, 0, "1Gi", "create")}, test.now...)...)
 		for _, o := range now.Objects {
 			o.Kind = "Claim"
 		}

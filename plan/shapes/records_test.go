@@ -2,8 +2,6 @@ package shapes
 
 import (
 	"encoding/json"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -49,7 +47,7 @@ func TestGroup_RecordsAreNamesAndContents(t *testing.T) {
 		want          string // verdict, and the names of changed labels and annotations
 	}{
 		"records":            {nil, record, "records"},
-		"removed records":    {record, nil, "changes other.com/applied other.com/failed-handler.create"}, // of an operator that has not written them
+		"removed records":    {record, nil, "changes acme.com/our-state other.com/applied other.com/failed-handler.create"}, // nothing has written the state here, and another operator the others
 		"a label":            {map[string]string{"acme.com/tier": "x"}, map[string]string{"acme.com/tier": "y"}, "changes acme.com/tier"},
 		"other annotations":  {nil, map[string]string{"acme.com/note": "{}", "acme.com/applied": "yes"}, "changes acme.com/applied acme.com/note"},
 		"a pause":            {nil, map[string]string{"kopf.dev/paused": "an incident"}, "changes kopf.dev/paused"},
@@ -74,6 +72,74 @@ func TestGroup_RecordsAreNamesAndContents(t *testing.T) {
 	}
 }
 
+// TestGroup_StateHasTheReportedNameOrTheFieldsOfTheObject holds that a handler can write JSON with a line feed at the end.
+func TestGroup_StateHasTheReportedNameOrTheFieldsOfTheObject(t *testing.T) {
+	reported := [][]string{{"metadata", "annotations", "acme.com/our-state"}}
+	const state = `{"metadata":{"labels":{}},"spec":{"size":"x"}}` + "\n"
+	for title, test := range map[string]struct {
+		records     [][]string
+		name, value string
+		want        Verdict
+	}{
+		"the reported name":             {reported, "acme.com/our-state", "any", VerdictRecords},
+		"another name":                  {reported, "acme.com/config", state, VerdictChanges},
+		"a name that is not reported":   {nil, "acme.com/our-state", state, VerdictRecords},
+		"JSON of other fields":          {nil, "acme.com/config", `{"host":"a"}` + "\n", VerdictChanges},
+		"JSON of an object":             {nil, "acme.com/config", `{"apiVersion":"v1","kind":"Claim","spec":{}}` + "\n", VerdictChanges},
+		"JSON without any field":        {nil, "acme.com/config", "{}\n", VerdictChanges},
+		"JSON without a line feed":      {nil, "acme.com/config", strings.TrimSpace(state), VerdictChanges},
+		"a state with a foreign prefix": {nil, "users.com/config", state, VerdictChanges},
+	} {
+		all, _ := Group(Trial{
+			Requests: []proxy.Request{annotated(t, nil, map[string]string{test.name: test.value})}, Objects: []*inspect.Object{claim(0, done(inspect.HandlerState{}))},
+			Operator: inspect.Operator{Finalizer: "acme.com/op", Started: start, Records: test.records},
+		})
+		if len(all) != 1 || all[0].Verdict != test.want {
+			t.Errorf("%s: %s", title, all[0].text())
+		}
+	}
+}
+
+// TestGroup_RemovedFieldStaysInTheOldState has a state whose old value has fields that the object no longer has.
+func TestGroup_RemovedFieldStaysInTheOldState(t *testing.T) {
+	old, now := map[string]string{"acme.com/our-state": `{"data":{},"spec":{"size":"y"}}` + "\n"}, map[string]string{"acme.com/our-state": `{"spec":{"size":"x"}}` + "\n"}
+	all, _ := Group(Trial{
+		Requests: []proxy.Request{annotated(t, old, now)}, Objects: []*inspect.Object{claim(0, done(inspect.HandlerState{}))},
+		Operator: inspect.Operator{Finalizer: "acme.com/op", Started: start},
+	})
+	if all[0].Verdict != VerdictRecords {
+		t.Error(all[0].text())
+	}
+}
+
+func TestGroup_RecordsInTheStatusAreNamed(t *testing.T) {
+	patchOf := func(status string) proxy.Request {
+		r := patched(t, 0, "", "")
+		r.Handler, r.After["status"] = inspect.PlanEngine, tree(t, "%s", status)
+		return r
+	}
+	for status, want := range map[string]string{
+		`{"kopf":{"progress":{"create":{"retries":1}},"dummy":"x","last-handled-configuration":"{}"}}`: "records ",
+		`{"kopf":{"progress":{}},"ours":{"state":"{}"}}`:                                               "records ",
+		`{"kopf":{"progress":{},"host":"a"}}`:                                                          "changes status.kopf.host",
+		`{"ours":{"host":"a"}}`:                                                                        "changes status.ours.host",
+	} {
+		all, _ := Group(Trial{
+			Requests: []proxy.Request{patchOf(status)}, Objects: []*inspect.Object{claim(0, done(inspect.HandlerState{}))},
+			Operator: inspect.Operator{Finalizer: finalizer, Started: start, Records: [][]string{{"status", "ours", "state"}}},
+		})
+		got := string(all[0].Verdict) + " "
+		for _, w := range all[0].Writes {
+			for _, c := range w.Changes {
+				got += c.Path
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", status, got, want)
+		}
+	}
+}
+
 func TestCompareForeign_LabelsAndNotesBelowThePrefixAreCompared(t *testing.T) {
 	kept := map[string]string{"other.com/last-handled-configuration": "{}"}
 	now := handledClaims(1, annotated(t, kept, map[string]string{"other.com/last-handled-configuration": "{}", "acme.com/tier": "y", "other.com/note": "new"}))
@@ -86,25 +152,8 @@ func TestCompareForeign_LabelsAndNotesBelowThePrefixAreCompared(t *testing.T) {
 	}
 }
 
-// TestIsRecord_DocumentedNames reads the table of the records.
-func TestIsRecord_DocumentedNames(t *testing.T) {
-	text, err := os.ReadFile("../../docs/state-on-objects.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := regexp.MustCompile("(?m)^\\| `metadata\\.annotations\\[[A-Za-z.]+/(.+)\\]`").FindAllStringSubmatch(string(text), -1)
-	if len(names) < 10 {
-		t.Fatalf("the table has %d annotations", len(names))
-	}
-	for _, match := range names {
-		if name := match[1]; name != "<handler id>" && name != "reconcile" && !isRecord(name, "") { // both have the progress of a handler
-			t.Errorf("%s is no record", name)
-		}
-	}
-}
-
 func TestGroup_RemovalOfTheLastFinalizerDeletes(t *testing.T) {
-	r := records(t, 1, "x")
+	r := recordsOf(t, 1, "x")
 	r.Before["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-27T12:00:00Z"
 	r.Before["metadata"].(map[string]any)["finalizers"] = []any{finalizer}
 	r.After = nil

@@ -52,8 +52,8 @@ func done(h inspect.HandlerState) inspect.HandlerState {
 	return h
 }
 
-// records is the operator's own patch of a claim: its records, and the status that the handler sets.
-func records(t *testing.T, i int, size string) proxy.Request {
+// recordsOf is the operator's own patch of a claim: its records, and the status that the handler sets.
+func recordsOf(t *testing.T, i int, size string) proxy.Request {
 	return proxy.Request{
 		Verb: "patch", Resource: claims, Namespace: "app", Name: fmt.Sprintf("claim-%d", i), Handler: inspect.PlanEngine, Code: 200,
 		Before: tree(t, `{"metadata":{"name":"claim-%d","uid":%q,"resourceVersion":"1"},"spec":{"size":%q}}`, i, uid(i), size),
@@ -91,7 +91,7 @@ func TestGroup_ObjectsThatDifferInNamesAndValuesHaveOneShape(t *testing.T) {
 	for i := range claims {
 		size := fmt.Sprintf("%dGi", i+2)
 		objects = append(objects, claim(i, done(inspect.HandlerState{})))
-		requests = append(requests, records(t, i, size), volume(t, i, size))
+		requests = append(requests, recordsOf(t, i, size), volume(t, i, size))
 	}
 	all := group(objects, requests...)
 	if len(all) != 1 || all[0].Count != claims || all[0].Verdict != VerdictChanges {
@@ -170,7 +170,7 @@ func TestGroup_PanicIsAFailure(t *testing.T) {
 }
 
 func TestGroup_RecordsUnderACustomPrefixAreTheOperatorsOwn(t *testing.T) {
-	r := records(t, 1, "2Gi")
+	r := recordsOf(t, 1, "2Gi")
 	r.After["metadata"].(map[string]any)["annotations"] = map[string]any{"mine.example.com/last-handled-configuration": "{}", "mine.example.com/create": progress}
 	all := group([]*inspect.Object{claim(1, done(inspect.HandlerState{}))}, r)
 	if len(all) != 1 || all[0].Verdict != VerdictRecords {

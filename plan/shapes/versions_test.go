@@ -29,7 +29,7 @@ func calledFor(t *testing.T, phase string, ids ...string) Trial {
 	for _, id := range ids {
 		object.Handlers = append(object.Handlers, inspect.HandlerState{ID: id, Kind: inspect.KindCreate, State: inspect.PhaseDone, Attempts: []inspect.Attempt{{At: start}}})
 	}
-	request := records(t, 1, "1Gi")
+	request := recordsOf(t, 1, "1Gi")
 	request.After["status"] = map[string]any{"phase": phase}
 	return Trial{Requests: []proxy.Request{request}, Objects: []*inspect.Object{object}, Operator: inspect.Operator{Finalizer: finalizer, Started: start}}
 }

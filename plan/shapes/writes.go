@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-dev/kopf/plan/proxy"
+	"github.com/kopf-dev/kopf/plan/records"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
 
@@ -168,34 +169,50 @@ func equal(a, b map[string]any) bool {
 // ownFields identifies the fields in which an operator keeps its own records.
 type ownFields struct {
 	finalizer string
-	prefixes  []string // prefixes of annotations, without the slash
+	prefixes  []string   // prefixes of annotations, without the slash
+	fields    [][]string // paths of fields
+	states    []string   // annotations with the last-handled state, in an operator that does not report its fields
 }
 
 // newOwnFields returns the fields of the operator of a trial. By default, annotations have the same prefix as the finalizer. A startup
 // handler can set another one: the operator then stores its records under it.
 func newOwnFields(t Trial) ownFields {
-	return ownFieldsIn(t, func(r proxy.Request) bool { return r.Handler == inspect.PlanEngine })
+	return ownFieldsIn(t, len(t.Operator.Records) == 0, func(r proxy.Request) bool { return r.Handler == inspect.PlanEngine })
 }
 
 // ownFieldsIn is as [newOwnFields], with a function that reports whether a request can be the operator's own. Records that the requests
-// leave as they are can be of another operator.
-func ownFieldsIn(t Trial, isOwn func(proxy.Request) bool) ownFields {
+// leave as they are can be of another operator. If byContent is true, the annotation with the last-handled state is found by its content.
+func ownFieldsIn(t Trial, byContent bool, isOwn func(proxy.Request) bool) ownFields {
 	finalizer := t.Operator.Finalizer
-	f := ownFields{finalizer: finalizer, prefixes: []string{"kopf.zalando.org", "kopf.dev"}}
+	f := ownFields{finalizer: finalizer, prefixes: slices.Clone(records.DefaultPrefixes), fields: records.Fields(t.Operator.Records)}
 	if prefix, _, ok := strings.Cut(finalizer, "/"); ok {
 		f.prefixes = append(f.prefixes, prefix)
 	}
-	for _, r := range t.Requests {
-		if !isOwn(r) {
-			continue
-		}
-		before := annotationsOf(r.Before)
-		for name, value := range annotationsOf(r.After) {
-			prefix, rest, ok := strings.Cut(name, "/")
-			if old, had := before[name]; ok && (!had || old != value) && isRecord(rest, value) && !slices.Contains(f.prefixes, prefix) {
-				f.prefixes = append(f.prefixes, prefix)
+	eachChange := func(do func(r proxy.Request, name, prefix string, value any)) {
+		for _, r := range t.Requests {
+			if !isOwn(r) {
+				continue
+			}
+			before := annotationsOf(r.Before)
+			for name, value := range annotationsOf(r.After) {
+				if old, had := before[name]; !had || old != value {
+					prefix, _, _ := strings.Cut(name, "/")
+					do(r, name, prefix, value)
+				}
 			}
 		}
+	}
+	eachChange(func(_ proxy.Request, name, prefix string, value any) {
+		if !slices.Contains(f.prefixes, prefix) && records.IsAnnotation([]string{prefix}, name, value) {
+			f.prefixes = append(f.prefixes, prefix)
+		}
+	})
+	if byContent {
+		eachChange(func(r proxy.Request, name, prefix string, value any) {
+			if slices.Contains(f.prefixes, prefix) && !slices.Contains(f.states, name) && (records.IsState(value, r.Before) || records.IsState(value, r.After)) {
+				f.states = append(f.states, name)
+			}
+		})
 	}
 	return f
 }
@@ -212,6 +229,9 @@ func (f ownFields) strip(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
 	}
+	for _, path := range f.fields {
+		object = records.Without(object, path)
+	}
 	object = maps.Clone(object)
 	delete(object, "apiVersion")
 	delete(object, "kind")
@@ -221,9 +241,6 @@ func (f ownFields) strip(object map[string]any) map[string]any {
 		deleteEmpty(object, "metadata", len(meta))
 	}
 	if status, ok := object["status"].(map[string]any); ok {
-		status = maps.Clone(status)
-		delete(status, "kopf")
-		object["status"] = status
 		deleteEmpty(object, "status", len(status))
 	}
 	return object
@@ -234,8 +251,10 @@ func (f ownFields) stripMetadata(meta map[string]any) map[string]any {
 		delete(meta, name)
 	}
 	for kind, isOwn := range map[string]func(string, any) bool{
-		"annotations": f.isOwn,
-		"labels":      func(name string, _ any) bool { return slices.Contains(recordLabels, name) },
+		"annotations": func(name string, value any) bool {
+			return records.IsAnnotation(f.prefixes, name, value) || slices.Contains(f.states, name)
+		},
+		"labels": func(name string, _ any) bool { return records.IsLabel(name) },
 	} {
 		if all, ok := meta[kind].(map[string]any); ok {
 			all = maps.Clone(all)
