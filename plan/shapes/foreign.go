@@ -113,10 +113,19 @@ func isRepeated(r proxy.Request) bool {
 		return r.Verb != "create"
 	case http.StatusConflict:
 		return r.Status == nil || r.Status.Reason != metav1.StatusReasonAlreadyExists
-	case http.StatusUnprocessableEntity: // a test of a JSON patch has failed, or the object is invalid, which has causes
-		return r.Status == nil || r.Status.Details == nil || len(r.Status.Details.Causes) == 0
+	case http.StatusUnprocessableEntity: // a test of a JSON patch has failed, or the object is invalid
+		return !isInvalid(r)
 	}
 	return false
+}
+
+// isInvalid reports whether the API server has rejected a request because of the fields of the object, except its uid: the object may have
+// been deleted and created again.
+func isInvalid(r proxy.Request) bool {
+	return r.Code == http.StatusUnprocessableEntity && r.Status != nil && r.Status.Details != nil &&
+		slices.ContainsFunc(r.Status.Details.Causes, func(c metav1.StatusCause) bool {
+			return c.Type != metav1.CauseTypeUnexpectedServerResponse && c.Field != "metadata.uid"
+		})
 }
 
 // effect returns the effect of the requests for an object, however they were sent: create, change or delete.

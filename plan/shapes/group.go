@@ -89,11 +89,16 @@ func (g *grouper) attribute(t Trial) (byObject map[string][]proxy.Request, rest 
 	return byObject, rest
 }
 
-// isBookkeeping reports whether a request is for objects that only serve operators: events, leases, and peers.
+// isBookkeeping reports whether a request is for objects that only serve operators: events, leases, and peers. Other groups can have
+// resources with these names.
 func isBookkeeping(r proxy.Request) bool {
 	switch r.Resource.Resource {
-	case "events", "leases", "kopfpeerings", "clusterkopfpeerings":
-		return true
+	case "events":
+		return r.Resource.Group == "" || r.Resource.Group == "events.k8s.io"
+	case "leases":
+		return r.Resource.Group == "coordination.k8s.io"
+	case "kopfpeerings", "clusterkopfpeerings":
+		return r.Resource.Group == "kopf.dev" || r.Resource.Group == "zalando.org"
 	}
 	return false
 }
@@ -138,10 +143,10 @@ func (g *grouper) shape(o *inspect.Object, requests []proxy.Request) Shape {
 	n.exact, n.places = g.exact, g.places
 	s := Shape{Resource: o.Resource, Short: o.Short, Handlers: g.handlers(o, n), Pass: pass(o, n)}
 	for _, e := range effects(requests) {
-		if slices.ContainsFunc(e.requests, isBookkeeping) && len(e.handlers) == 0 {
+		isSelf := uidOf(e.requests[0]) == o.UID
+		if slices.ContainsFunc(e.requests, isBookkeeping) && len(e.handlers) == 0 && !isSelf {
 			continue
 		}
-		isSelf := uidOf(e.requests[0]) == o.UID
 		if isSelf {
 			s.Own = append(s.Own, g.own.records(e)...)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-dev/kopf/plan/proxy"
 	"github.com/kopf-dev/kopf/sdk/inspect"
 )
@@ -136,6 +138,47 @@ func TestGroup_RecordsInTheStatusAreNamed(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", status, got, want)
+		}
+	}
+}
+
+// TestGroup_OtherGroupsHaveEventsAndLeases handles objects whose resources have the names of those that only serve operators.
+func TestGroup_OtherGroupsHaveEventsAndLeases(t *testing.T) {
+	for _, name := range []string{"events", "leases", "kopfpeerings"} {
+		child := volume(t, 0, "1Gi")
+		child.Handler, child.Resource.Group, child.Resource.Resource = inspect.PlanEngine, "rental.example.com", name
+		child.After["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"uid": uid(0)}}
+		all := group([]*inspect.Object{claim(0, done(inspect.HandlerState{}))}, child)
+		if len(all) != 1 || all[0].Verdict != VerdictChanges || len(all[0].Writes) != 1 {
+			t.Errorf("%s: %s", name, all[0].text())
+		}
+	}
+	self := recordsOf(t, 0, "x")
+	self.Resource.Group, self.Resource.Resource = "coordination.k8s.io", "leases"
+	self.After["spec"] = map[string]any{"size": "y"}
+	if all := group([]*inspect.Object{claim(0, done(inspect.HandlerState{}))}, self); len(all) != 1 || all[0].Verdict != VerdictChanges {
+		t.Errorf("a handled lease: %s", all[0].text())
+	}
+}
+
+// TestGroup_InvalidChangeOfAHandlerIsRefused has the requests for a change that the operator sends for a handler. The operator drops an invalid
+// change, and writes only its records.
+func TestGroup_InvalidChangeOfAHandlerIsRefused(t *testing.T) {
+	for title, test := range map[string]struct {
+		causes []metav1.StatusCause
+		want   Verdict
+	}{
+		"a conflict":       {nil, VerdictRecords},
+		"a proxy":          {[]metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse}}, VerdictRecords},
+		"another object":   {[]metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: "metadata.uid"}}, VerdictRecords},
+		"an invalid field": {[]metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.size"}}, VerdictFails},
+	} {
+		refused := recordsOf(t, 0, "x")
+		refused.Code, refused.After = 422, refused.Before
+		refused.Status = &metav1.Status{Message: "the claim is invalid", Details: &metav1.StatusDetails{Causes: test.causes}}
+		all := group([]*inspect.Object{claim(0, done(inspect.HandlerState{}))}, refused, recordsOf(t, 0, "x"))
+		if len(all) != 1 || all[0].Verdict != test.want {
+			t.Errorf("%s: %s", title, all[0].text())
 		}
 	}
 }

@@ -85,7 +85,7 @@ func (e *effect) write(n *normaliser, own ownFields) (Write, bool) {
 			verb = "delete" // the request has removed the last finalizer of an object in deletion
 		}
 		if r.Code >= 400 {
-			if r.Handler == inspect.PlanEngine && (r.Code == 404 || r.Code == 409 || r.Code == 422) {
+			if r.Handler == inspect.PlanEngine && (r.Code == 404 || r.Code == 409 || r.Code == 422 && !isInvalid(r)) {
 				continue // the operator repeats its own requests after conflicts
 			}
 			w.Refused = append(w.Refused, verb+": "+n.message(reason(r)))
