@@ -137,7 +137,11 @@ func (i *inspection) repeatedOnces(all onces) {
 			}
 		}
 		for _, u := range all.unsure {
-			if c.key == u.key && c.life >= u.life && c.at.After(u.at) {
+			switch {
+			case c.key != u.key || c.life < u.life || !c.at.After(u.at):
+			case i.removedStart(u):
+				i.Explained["step called after an alarm: a process with an old view had seen a start that was removed"]++
+			default:
 				again(u, c, "called after it was unsure")
 			}
 		}
@@ -149,6 +153,11 @@ func (i *inspection) repeatedOnces(all onces) {
 			report(&i.Unneeded, u, u, "unsure without a reason")
 		}
 	}
+}
+
+// removedStart reports whether the start of an unsure step had been removed from the object before the process began.
+func (i *inspection) removedStart(u stepCall) bool {
+	return i.object.at(u.version).started[u.handler] != "" && i.object.at(i.starts[u.life]).started[u.handler] == ""
 }
 
 // begunAgain reports whether a process with an old view replaced the last-handled state of a finished update by the state before
@@ -235,23 +244,25 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		unneeded   int
 		want       string // text in the explanation; empty if there is none
 	}{
-		"called once":                            {onces: onces{called: list(of(1, 10, "k"))}},
-		"called for two changes":                 {onces: onces{called: list(of(1, 10, "k"), of(1, 20, "other"))}},
-		"called twice":                           {onces: onces{called: list(of(1, 10, "k"), of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1},
-		"called for an update that was set back": {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
-		"called again in an unfinished update":   {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again in a finished update":      {object: at(open, closed, closed), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again, and no view was old":      {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called after an alarm, and a set-back":  {object: at(open, closed, open), onces: onces{asked: list(update(0, 5)), unsure: list(update(1, 10)), called: list(update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
-		"called after an alarm":                  {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1, want: "before the result"},
-		"alarm without an asker":                 {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(1, 20, "k"))}, unneeded: 1},
-		"alarm without a call":                   {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, want: "before the call"},
-		"alarm after a failure":                  {onces: onces{called: list(of(1, 10, "k")), unsure: list(of(1, 20, "k")), failed: map[string]bool{"once-1": true}}, want: "after its effect"},
-		"alarm without a record":                 {onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, want: "before the result"},
-		"alarm despite a record":                 {object: at(version{}, recorded, recorded), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
-		"alarm with an old view":                 {object: at(version{}, recorded), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 10, "k"))}, starts: []uint64{0, 0, 25}, want: "before the result"},
-		"alarm after a set-back":                 {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, tries: []call{{life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
-		"alarm without set-back":                 {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
+		"called once":                                                      {onces: onces{called: list(of(1, 10, "k"))}},
+		"called for two changes":                                           {onces: onces{called: list(of(1, 10, "k"), of(1, 20, "other"))}},
+		"called twice":                                                     {onces: onces{called: list(of(1, 10, "k"), of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1},
+		"called for an update that was set back":                           {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called again in an unfinished update":                             {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again in a finished update":                                {object: at(open, closed, closed), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again, and no view was old":                                {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called after an alarm, and a set-back":                            {object: at(open, closed, open), onces: onces{asked: list(update(0, 5)), unsure: list(update(1, 10)), called: list(update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called after an alarm":                                            {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1, want: "before the result"},
+		"called after an alarm about a removed start":                      {object: at(version{}, started, version{}), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 35, 35}, want: "start that was removed"},
+		"called after an alarm about a start on the object":                {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 35, 35}, duplicates: 1, want: "before the result"},
+		"alarm without an asker":                                           {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(1, 20, "k"))}, unneeded: 1},
+		"alarm without a call":                                             {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, want: "before the call"},
+		"alarm after a failure":                                            {onces: onces{called: list(of(1, 10, "k")), unsure: list(of(1, 20, "k")), failed: map[string]bool{"once-1": true}}, want: "after its effect"},
+		"alarm without a record":                                           {onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, want: "before the result"},
+		"alarm despite a record":                                           {object: at(version{}, recorded, recorded), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
+		"alarm with an old view":                                           {object: at(version{}, recorded), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 10, "k"))}, starts: []uint64{0, 0, 25}, want: "before the result"},
+		"alarm after a set-back":                                           {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, tries: []call{{life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
+		"alarm without set-back":                                           {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
 		"alarm after an own start, which an earlier process had asked for": {object: at(version{}, version{}, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, unneeded: 1},
 		"alarm after an own start, and a list":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(20 * time.Second)}, starts: []uint64{0, 0, 5}, want: "listed the objects"},
 		"alarm after a list, and an own start":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(5 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
