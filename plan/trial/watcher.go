@@ -199,7 +199,7 @@ func unsettled(s *inspect.Snapshot) (busy int, running bool) {
 		switch o.State {
 		case inspect.StateSettled, inspect.StateIgnored, inspect.StatePaused:
 		case inspect.StateFailed, inspect.StateRetrying, inspect.StateStuck:
-			if runs || o.Failing != nil || slices.ContainsFunc(o.Handlers, isDue) {
+			if runs || o.Failing != nil || slices.ContainsFunc(o.Handlers, func(h inspect.HandlerState) bool { return isDue(h) && !isOver(o, h) }) {
 				busy++
 			}
 		default:
@@ -207,11 +207,16 @@ func unsettled(s *inspect.Snapshot) (busy int, running bool) {
 		}
 	}
 	if busy == 0 && !s.Operator.Settled && !slices.ContainsFunc(s.Objects, func(o *inspect.Object) bool {
-		return o.State == inspect.StateRetrying || o.State == inspect.StateFailed
+		return o.State == inspect.StateRetrying || o.State == inspect.StateFailed || o.State == inspect.StateStuck
 	}) {
 		busy = 1 // the operator has not published the object yet
 	}
 	return busy, running
+}
+
+// isOver reports whether a handler is not called any more because the object is being deleted. Such a reconcile handler stays the next one.
+func isOver(o *inspect.Object, h inspect.HandlerState) bool {
+	return h.Kind == inspect.KindReconcile && h.State == inspect.PhaseNext && o.Cause != nil && o.Cause.Reason == inspect.ReasonDelete
 }
 
 // isDue reports whether a handler is due, or will be called soon. Daemons and timers do not run in a plan.

@@ -26,6 +26,9 @@ func TestWatcher_SettlesWhenNothingIsLeftToDo(t *testing.T) {
 	retry := func(in time.Duration) inspect.HandlerState {
 		return inspect.HandlerState{Kind: inspect.KindCreate, State: inspect.PhaseRetrying, Next: now.Add(in)}
 	}
+	deleted := object(inspect.StateStuck, inspect.HandlerState{Kind: inspect.KindDelete, State: inspect.PhaseRetrying, Next: now.Add(inspect.PlanLater)}, inspect.HandlerState{Kind: inspect.KindReconcile, State: inspect.PhaseNext})
+	deleted.Cause = &inspect.Cause{Reason: inspect.ReasonDelete}
+	existing := object(inspect.StateStuck, deleted.Handlers...)
 	unlisted := running(true)
 	unlisted.Served[0].Listed = false
 	for _, test := range []struct {
@@ -51,6 +54,8 @@ func TestWatcher_SettlesWhenNothingIsLeftToDo(t *testing.T) {
 		{"an object that waits for its event", running(false, object(inspect.StateWaiting)), 0, time.Minute, true, true},
 		{"an object that is never published", running(false, object(inspect.StateSettled)), 0, time.Minute, true, true},
 		{"a deletion that is not handled", running(false, object(inspect.StateDeleting, inspect.HandlerState{Kind: inspect.KindDelete, State: inspect.PhaseNext})), 0, time.Minute, true, true},
+		{"a deletion that waits for a retry, of an object with children", running(false, deleted), 0, time.Second, true, false},
+		{"a retry after the plan, and a pass", running(false, existing), 0, time.Second, false, false},
 		{"a slow handler", running(false, object(inspect.StateRunning, inspect.HandlerState{State: inspect.PhaseRunning})), 0, time.Minute, false, false},
 	} {
 		w := newWatcher()
