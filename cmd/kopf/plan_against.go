@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-dev/kopf/plan/shapes"
 	"github.com/kopf-dev/kopf/plan/trial"
+	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
 
@@ -56,7 +57,7 @@ func (p *planner) compare(ctx context.Context, o trial.Options, now *trial.Resul
 
 // recordOf returns the part of a result that shapes are made of.
 func recordOf(r *trial.Result) shapes.Trial {
-	return shapes.Trial{Requests: r.Requests, Objects: r.Objects, Operator: r.Snapshot.Operator, Handlers: r.Snapshot.Handlers, Places: r.Places}
+	return shapes.Trial{Requests: r.Requests, Objects: r.Objects, Operator: r.Snapshot.Operator, Handlers: r.Snapshot.Handlers, Body: r.Body, Places: r.Places}
 }
 
 // in returns the options of a trial for the build.
@@ -105,6 +106,9 @@ func (p *planner) other(ctx context.Context, dir string) (*planBuild, error) {
 	}
 	p.build.root = repository
 	if b.binary, err = p.compile(ctx, b.dir, patterns); err != nil {
+		if _, ok := errors.AsType[*runner.BuildFailure](err); ok { // its list of errors is printed without the text around
+			p.say("--against=%s does not build. The build has no files that git ignores, such as go.work:", b.name)
+		}
 		return nil, fmt.Errorf("build %s of %s: %w", b.name, repository, err)
 	}
 	return b, nil

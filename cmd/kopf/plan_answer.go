@@ -48,7 +48,7 @@ func (p *planner) answer(result *trial.Result) *shapes.Plan {
 	if minor(s.Version) != minor(p.cluster.Version) {
 		plan.CannotTell = append(plan.CannotTell, fmt.Sprintf("a server of %s (the copy is %s)", s.Version, p.cluster.Version))
 	}
-	plan.Shapes, plan.Requests = shapes.Group(shapes.Trial{Requests: result.Requests, Objects: result.Objects, Operator: result.Snapshot.Operator})
+	plan.Shapes, plan.Requests = shapes.Group(recordOf(result))
 	return plan
 }
 

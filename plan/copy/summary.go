@@ -2,8 +2,11 @@ package copy
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Summary describes a copy.
@@ -58,6 +61,19 @@ func (c *Copy) Summary() Summary {
 		}
 	}
 	return s
+}
+
+// Objects yields the objects of all kept listings with their resources. An object in several listings is yielded several times.
+func (c *Copy) Objects() iter.Seq2[Object, schema.GroupVersionResource] {
+	return func(yield func(Object, schema.GroupVersionResource) bool) {
+		for _, l := range c.kept() {
+			for _, o := range l.Objects {
+				if !yield(o, l.Scope.Resource) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // kept returns the listings that are kept, sorted.

@@ -75,7 +75,7 @@ type subject struct {
 
 // subjects returns the shapes of all objects of a trial.
 func subjects(t Trial, trees map[string]map[string]any, own ownFields) map[subject]Shape {
-	g := &grouper{own: own, started: t.Operator.Started, trees: trees, exact: true, places: placesOf(t)}
+	g := &grouper{own: own, started: t.Operator.Started, trees: trees, body: t.Body, exact: true, places: placesOf(t)}
 	byObject, rest := g.attribute(t)
 	all := make(map[subject]Shape)
 	for _, o := range t.Objects {

@@ -23,13 +23,16 @@ type Trial struct {
 	Operator inspect.Operator
 	Handlers []inspect.Handler
 
+	// Body returns an object as it was before the run, for objects without requests; nil if it is not known. May be nil.
+	Body func(*inspect.Object) map[string]any
+
 	// Places are folders and addresses of this run, by their placeholders. A comparison replaces them, because they differ between runs.
 	Places map[string]string
 }
 
 // Group returns the shapes of a trial, with failures first, and the numbers of requests.
 func Group(t Trial) ([]Shape, []Request) {
-	g := &grouper{own: newOwnFields(t), started: t.Operator.Started, shapes: make(map[string]*Shape)}
+	g := &grouper{own: newOwnFields(t), started: t.Operator.Started, body: t.Body, shapes: make(map[string]*Shape)}
 	byObject, rest := g.attribute(t)
 	for _, o := range t.Objects {
 		if o.State == inspect.StateIgnored && len(byObject[o.UID]) == 0 {
@@ -56,9 +59,10 @@ type grouper struct {
 	started time.Time         // start of the operator
 	shapes  map[string]*Shape // shapes by the JSON of the shape without its id
 
-	trees  map[string]map[string]any // objects by uid before the first request; nil if the requests have them
-	exact  bool                      // keep the differences between replaced values of Secrets
-	places []place                   // replaced texts; nil outside of comparisons
+	trees  map[string]map[string]any            // objects by uid before the first request; nil if the requests have them
+	body   func(*inspect.Object) map[string]any // as in [Trial]
+	exact  bool                                 // keep the differences between replaced values of Secrets
+	places []place                              // replaced texts; nil outside of comparisons
 }
 
 // attribute divides the requests among the handled objects. The requests in rest belong to no handled object.
@@ -138,6 +142,9 @@ func (g *grouper) shape(o *inspect.Object, requests []proxy.Request) Shape {
 			tree = r.Before
 			break
 		}
+	}
+	if tree == nil && len(requests) > 0 && g.body != nil {
+		tree = g.body(o) // the operator has changed only other objects, such as children
 	}
 	n := newNormaliser(o.Namespace, o.Name, o.UID, tree)
 	n.exact, n.places = g.exact, g.places

@@ -111,6 +111,29 @@ func TestGroup_ObjectsThatDifferInNamesAndValuesHaveOneShape(t *testing.T) {
 	}
 }
 
+func TestGroup_ChildrenOfObjectsWithoutRequestsHaveOneShape(t *testing.T) {
+	now := Trial{Operator: inspect.Operator{Started: start}, Body: func(o *inspect.Object) map[string]any {
+		var i int
+		if _, err := fmt.Sscanf(o.Name, "claim-%d", &i); err != nil {
+			t.Error(err)
+		}
+		return tree(t, `{"spec":{"size":"%dGi"}}`, i+2)
+	}}
+	for i := range 3 {
+		now.Objects = append(now.Objects, claim(i, done(inspect.HandlerState{})))
+		now.Requests = append(now.Requests, volume(t, i, fmt.Sprintf("%dGi", i+2)))
+	}
+	all, _ := Group(now)
+	if len(all) != 1 || all[0].Count != 3 || !strings.Contains(all[0].text(), "storage: {spec.size}") {
+		t.Errorf("%d shapes: %s", len(all), all[0].text())
+	}
+	without := now
+	without.Requests = nil
+	if d := Compare(now, without, without).Differences; len(d) != 1 || d[0].Count != 3 {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestGroup_IgnoredErrorsAreShown(t *testing.T) {
 	event := inspect.HandlerState{
 		ID: "log", Kind: inspect.KindEvent, State: inspect.PhaseDone,

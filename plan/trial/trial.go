@@ -67,6 +67,9 @@ type Result struct {
 	Objects  []*inspect.Object
 	Snapshot *inspect.Snapshot
 
+	// Body returns an object of the copy as it was before the run; nil if the copy does not have the object.
+	Body func(*inspect.Object) map[string]any
+
 	// Places are the folders and the address of this run, by their placeholders.
 	Places map[string]string
 
@@ -200,10 +203,12 @@ func (t *trial) run(ctx context.Context, socket string) (*Result, error) {
 		return nil, err
 	}
 	objects, snapshot := f.seen()
-	requests := slices.DeleteFunc(t.server.Requests(), func(r proxy.Request) bool { return r.At.Before(t.started) || r.At.After(f.settledAt()) })
+	recorded := t.server.Requests()
+	body := bodies(t.Proxy.Copy, recorded, t.started)
+	requests := slices.DeleteFunc(recorded, func(r proxy.Request) bool { return r.At.Before(t.started) || r.At.After(f.settledAt()) })
 	places := map[string]string{"{server}": strings.TrimPrefix(server, "http://"), "{temp}": t.Folder}
 	maps.Copy(places, t.Places)
-	return &Result{Requests: requests, Untried: t.server.Untried(), Objects: objects, Snapshot: snapshot, Places: places, Ended: ended}, nil
+	return &Result{Requests: requests, Untried: t.server.Untried(), Objects: objects, Snapshot: snapshot, Body: body, Places: places, Ended: ended}, nil
 }
 
 // inspected adds the inspector of the operator to its box, and follows it until unfollow is called.
