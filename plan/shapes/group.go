@@ -60,7 +60,7 @@ type grouper struct {
 	shapes  map[string]*Shape // shapes by the JSON of the shape without its id
 
 	trees  map[string]map[string]any            // objects by uid before the first request; nil if the requests have them
-	body   func(*inspect.Object) map[string]any // as in [Trial]
+	body   func(*inspect.Object) map[string]any // Body of the [Trial]
 	exact  bool                                 // keep the differences between replaced values of Secrets
 	places []place                              // replaced texts; nil outside of comparisons
 }
