@@ -139,7 +139,7 @@ func (i *inspection) repeatedOnces(all onces) {
 		for _, u := range all.unsure {
 			switch {
 			case c.key != u.key || c.life < u.life || !c.at.After(u.at):
-			case i.removedStart(u):
+			case i.removedStart(all, u):
 				i.Explained["step called after an alarm: a process with an old view had seen a start that was removed"]++
 			default:
 				again(u, c, "called after it was unsure")
@@ -155,9 +155,16 @@ func (i *inspection) repeatedOnces(all onces) {
 	}
 }
 
-// removedStart reports whether the start of an unsure step had been removed from the object before the process began.
-func (i *inspection) removedStart(u stepCall) bool {
-	return i.object.at(u.version).started[u.handler] != "" && i.object.at(i.starts[u.life]).started[u.handler] == ""
+// removedStart reports whether an earlier process had removed the start of an unsure step before the alarm. Its request can arrive
+// after the next process has listed the object.
+func (i *inspection) removedStart(all onces, u stepCall) bool {
+	own := func(a stepCall) bool {
+		return a.key == u.key && a.life == u.life && a.at.Before(u.at) && a.version < u.version
+	}
+	return i.object.at(u.version).started[u.handler] != "" && !slices.ContainsFunc(all.asked, own) &&
+		slices.ContainsFunc(i.object.versions, func(v version) bool {
+			return v.number > u.version && v.started[u.handler] == "" && (v.number <= i.starts[u.life] || v.came.Before(u.at))
+		})
 }
 
 // begunAgain reports whether a process with an old view replaced the last-handled state of a finished update by the state before
@@ -234,6 +241,7 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 	list := func(all ...stepCall) []stepCall { return all }
 	started := version{value: "v1", started: map[string]string{"create_1": "now"}, came: began.Add(time.Hour)}
 	recorded := version{value: "v1", steps: map[string]string{"create_1 notify": "once-1"}}
+	removed := version{came: began.Add(15 * time.Second)}
 	for name, test := range map[string]struct {
 		object     *object
 		onces      onces
@@ -254,6 +262,9 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"called after an alarm, and a set-back":                            {object: at(open, closed, open), onces: onces{asked: list(update(0, 5)), unsure: list(update(1, 10)), called: list(update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
 		"called after an alarm":                                            {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1, want: "before the result"},
 		"called after an alarm about a removed start":                      {object: at(version{}, started, version{}), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 35, 35}, want: "start that was removed"},
+		"called after an alarm during a removal":                           {object: at(version{}, started, removed), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 25, 35}, want: "start that was removed"},
+		"called after an alarm before a removal":                           {object: at(version{}, started, version{came: began.Add(25 * time.Second)}), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 25, 35}, duplicates: 1, want: "before the result"},
+		"called after an alarm in a later attempt":                         {object: at(version{}, started, removed), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 5, 35}, duplicates: 1, unneeded: 1},
 		"called after an alarm about a start on the object":                {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 35, 35}, duplicates: 1, want: "before the result"},
 		"alarm without an asker":                                           {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(1, 20, "k"))}, unneeded: 1},
 		"alarm without a call":                                             {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, want: "before the call"},
