@@ -40,15 +40,12 @@ func (o *shown) stepChanged(e StepChanged) (known bool) {
 // showSteps shows the steps that are recorded on the object. Steps that could not be recorded are in no record. A step stays unknown or
 // abandoned until its handler asks for it.
 func (o *shown) showSteps(e Planned) {
-	var unasked map[string]inspect.StepState // by the keys of the steps
+	var unasked []inspect.Step
 	for i := range o.Handlers {
 		s := &o.Handlers[i]
 		for _, step := range s.Steps {
 			if step.State == inspect.StepUnknown || step.State == inspect.StepAbandoned {
-				if unasked == nil {
-					unasked = map[string]inspect.StepState{}
-				}
-				unasked[step.Key] = step.State
+				unasked = append(unasked, step)
 			}
 		}
 		s.Steps = withoutSteps(s.Steps, func(step inspect.Step) bool { return step.State != inspect.StepUnrecorded })
@@ -61,9 +58,12 @@ func (o *shown) showSteps(e Planned) {
 		if at >= 0 {
 			s, steps := &o.Handlers[at], recordedSteps(recorded, e.Subject)
 			for i := range steps {
-				was, step := unasked[steps[i].Key], &steps[i]
-				if was == inspect.StepUnknown && step.State == inspect.StepRecorded || was == inspect.StepAbandoned && step.State == inspect.StepUnsure {
-					step.State = was
+				as := inspect.StepUnknown
+				if steps[i].State == inspect.StepUnsure {
+					as = inspect.StepAbandoned
+				}
+				if slices.ContainsFunc(unasked, func(step inspect.Step) bool { return step.Key == steps[i].Key && step.State == as }) {
+					steps[i].State = as
 				}
 			}
 			s.Steps = append(steps, withoutSteps(s.Steps, func(unrecorded inspect.Step) bool {

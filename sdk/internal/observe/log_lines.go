@@ -225,7 +225,7 @@ func (l *LogLines) stepChanged(e StepChanged) {
 	default:
 		return
 	}
-	if l.isFirst(fmt.Sprint(e.Subject.Resource.Key(), " ", e.Handler.ID, " step ", e.Step.Name, " ", e.Step.State)) {
+	if l.isFirst(e.Subject.Resource.Key() + " " + e.Handler.ID + " step " + e.Step.Name + " " + string(e.Step.State)) {
 		e.Subject.Logger.Warn(fmt.Sprintf("Step %q %s, and handler '%s' no longer asks for it. If it was renamed, %s",
 			e.Step.Name, recorded, e.Handler.ID, advice), EventKey, LogStepUnknown)
 	}

@@ -84,11 +84,12 @@ func (s HandlerSteps) Unasked(essence string) (names []string) {
 // UnaskedStarts returns the names of the steps that have started and have no result, if the attempt has not requested the steps, sorted.
 // The state of the object does not matter, because the steps have perhaps happened.
 func (s HandlerSteps) UnaskedStarts() (names []string) {
-	for _, name := range object.SortedKeys(s.Started) {
-		if _, ended := s.Steps[name]; !ended && s.Started[name] != "" && !slices.Contains(s.Asked, name) {
+	for name, at := range s.Started {
+		if _, ended := s.Steps[name]; !ended && at != "" && !slices.Contains(s.Asked, name) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
