@@ -194,7 +194,11 @@ func (r *ChaosRun) live() {
 			r.count(func(s *ChaosStats) { s.Failed++ })
 		case <-r.calming:
 			if r.spare() {
-				return
+				if !r.endsEarly(run) {
+					return
+				}
+				r.count(func(s *ChaosStats) { s.Failed++ })
+				break
 			}
 			select { // the end of this life has started, so wait for it
 			case <-r.Proxy.Killed():
@@ -208,6 +212,23 @@ func (r *ChaosRun) live() {
 			return
 		}
 	}
+}
+
+// endsEarly reports whether the run ends before it is ready, for example because a fault has refused its credentials before the calm.
+func (r *ChaosRun) endsEarly(run *run) bool {
+	waiting, cancel := r.cluster.context()
+	defer cancel()
+	select {
+	case <-run.ready:
+	case <-waiting.Done(): // reported by [Operator.WaitReady]
+	case <-run.ended:
+		select {
+		case <-run.ready:
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // failuresInRow is the number of consecutive lives that may fail to start. Beyond it, the reason is a defect, not chance.

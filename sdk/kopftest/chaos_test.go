@@ -3,6 +3,7 @@ package kopftest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,31 @@ func TestChaos_OperatorSurvives(t *testing.T) {
 	}
 	if s := chaos.Stats(); s.Lives != s.Kills+s.Stops+s.Failed+1 || chaos.Life() != s.Lives {
 		t.Errorf("%d lives do not fit %+v", chaos.Life(), s)
+	}
+}
+
+func TestChaos_StartThatFailsDuringTheCalmIsRepeated(t *testing.T) {
+	t.Parallel()
+	cluster := New(t)
+	cluster.Apply(widgetsCRD)
+	refusing := make(chan struct{})
+	refuse := sync.OnceFunc(func() { close(refusing) })
+	var run *ChaosRun
+	started := make(chan struct{})
+	plan := ChaosPlan{Rules: []FaultRule{{Fault: Fault{Kind: FaultStatus, Code: http.StatusUnauthorized}, Match: func(*http.Request) bool {
+		<-started
+		refuse()
+		<-run.calming
+		return run.Life() == 1
+	}}}}
+	run = plan.Run(cluster, func(r *kopf.Registry) {
+		kopf.OnCreate(r, widgets, func(context.Context, *request) error { return nil }, kopf.ID("create"))
+	})
+	close(started)
+	<-refusing
+	run.Calm() // it fails the test if the operator has ended
+	if s := run.Stats(); s.Lives != 2 || s.Failed != 1 {
+		t.Errorf("the start was not repeated: %+v", s)
 	}
 }
 
