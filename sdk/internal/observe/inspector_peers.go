@@ -2,7 +2,6 @@ package observe
 
 import (
 	"cmp"
-	"slices"
 	"sort"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -13,7 +12,12 @@ func withPeering(all []inspect.Peering, e PeersChanged) []inspect.Peering {
 	compare := func(a, b inspect.Peering) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
 	}
-	rest := slices.DeleteFunc(slices.Clone(all), func(p inspect.Peering) bool { return compare(p, e.Peering) == 0 })
+	var rest []inspect.Peering
+	for i := range all {
+		if compare(all[i], e.Peering) != 0 {
+			rest = append(rest, all[i])
+		}
+	}
 	if !e.Left {
 		rest = append(rest, e.Peering)
 	}

@@ -131,5 +131,11 @@ func withoutSteps(steps []inspect.Step, drop func(inspect.Step) bool) []inspect.
 	if !slices.ContainsFunc(steps, drop) {
 		return steps
 	}
-	return slices.DeleteFunc(slices.Clone(steps), drop)
+	var rest []inspect.Step
+	for i := range steps {
+		if !drop(steps[i]) {
+			rest = append(rest, steps[i])
+		}
+	}
+	return rest
 }

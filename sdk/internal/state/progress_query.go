@@ -99,9 +99,14 @@ func (h HandlerProgress) Finished() bool {
 	return h.Record.Success || h.Record.Failure
 }
 
-// BeganAt reports whether the handler's record has a start, or had it on the object before [Progress.Restarted].
-func (h HandlerProgress) BeganAt(t time.Time) bool {
-	return h.Record.Started.Equal(t) || h.stored != nil && h.stored.Started.Equal(t)
+// Began reports whether the record of a handler has a start, or had it on the object before [Progress.Restarted].
+func (s Progress) Began(id string, at time.Time) bool {
+	i := s.index(id)
+	if i < 0 {
+		return false
+	}
+	h := &s.handlers[i]
+	return h.Record.Started.Equal(at) || h.stored != nil && h.stored.Started.Equal(at)
 }
 
 // sleeping reports whether the handler waits for its next call.

@@ -67,8 +67,7 @@ func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerStep
 
 // continues reports whether a handler is called again for the change of the handling that began at a time.
 func (p *Plan) continues(id string, run time.Time) bool {
-	one, _ := p.Progress.Handler(id)
-	return one.BeganAt(run) || p.Recall.repeats(id, run)
+	return p.Progress.Began(id, run) || p.Recall.repeats(id, run)
 }
 
 // repeats reports whether a handler failed in the handling that began at a time, and is called again for the same change.
