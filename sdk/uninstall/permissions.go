@@ -18,6 +18,8 @@ func Permissions(d inspect.Description, deployment string) []inspect.Permission 
 	if deployment != "" {
 		const purpose = "to stop the operator, and to wait until its pods have ended"
 		add(inspect.Permission{Group: "apps", Resource: "deployments/scale", Names: []string{deployment}, Scope: inspect.ScopeOwn, Purpose: purpose}, "get", "patch")
+		add(inspect.Permission{Group: "apps", Resource: "deployments", Names: []string{deployment}, Scope: inspect.ScopeOwn, Purpose: purpose}, "get")
+		add(inspect.Permission{Group: "apps", Resource: "replicasets", Scope: inspect.ScopeOwn, Purpose: purpose}, "list")
 		add(inspect.Permission{Resource: "pods", Scope: inspect.ScopeOwn, Purpose: purpose}, "list")
 	}
 	if d.Webhooks != "" {

@@ -14,6 +14,7 @@ import (
 
 var (
 	deploymentResource = resources.Resource{Group: "apps", Version: "v1", Plural: "deployments", Kind: "Deployment", Namespaced: true}
+	replicaSetResource = resources.Resource{Group: "apps", Version: "v1", Plural: "replicasets", Kind: "ReplicaSet", Namespaced: true}
 	podResource        = resources.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 )
 
@@ -38,6 +39,11 @@ func (r *remover) stop(ctx context.Context) error {
 		return nil
 	}
 	return r.await(ctx, func(ctx context.Context) error {
+		if selector != "" {
+			if err := r.scaledDown(ctx, selector); err != nil {
+				return err
+			}
+		}
 		return r.podsGone(ctx, selector)
 	})
 }
@@ -75,6 +81,37 @@ func (r *remover) scaleDown(ctx context.Context, name string, replicas int) erro
 		return err
 	}
 	r.print("%s: scaled to 0", name)
+	return nil
+}
+
+// scaledDown returns an error that wraps [ErrInUse] until the controllers of the Deployment and of its ReplicaSets have
+// noticed the scaling. Before that, they can create another pod.
+func (r *remover) scaledDown(ctx context.Context, selector string) error {
+	const doing = "wait until the operator is scaled down: %w"
+	deployment, err := r.kube.Get(ctx, &deploymentResource, r.target.DeploymentNamespace, r.target.Deployment)
+	if kube.Classify(err) == kube.NotFound {
+		return nil // deleted since; the selector still finds its pods
+	}
+	if err != nil {
+		return fmt.Errorf(doing, err)
+	}
+	sets, err := r.kube.List(ctx, &replicaSetResource, r.target.DeploymentNamespace, kube.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return fmt.Errorf(doing, err)
+	}
+	for _, obj := range append(sets.Items, deployment) {
+		var content struct {
+			Metadata struct{ Generation int64 }
+			Spec     struct{ Replicas int }
+			Status   struct{ ObservedGeneration int64 }
+		}
+		if err := json.Unmarshal(obj.Raw, &content); err != nil {
+			return fmt.Errorf("read %s: %w", obj.Name, err)
+		}
+		if content.Spec.Replicas > 0 || content.Status.ObservedGeneration < content.Metadata.Generation {
+			return fmt.Errorf("%w: its Deployment %s in %s is not scaled down yet", ErrInUse, r.target.Deployment, r.target.DeploymentNamespace)
+		}
+	}
 	return nil
 }
 

@@ -117,6 +117,48 @@ func TestStop_AwaitsPodsAndLeases(t *testing.T) {
 	}
 }
 
+// TestStop_AwaitsControllers shows a Deployment and then a ReplicaSet whose controllers have not noticed the scaling yet:
+// they could still create a pod.
+func TestStop_AwaitsControllers(t *testing.T) {
+	config, client := testcluster.Config(t), testcluster.Client(t, kube.ClientOptions{})
+	namespace := testcluster.Namespace(t, client)
+	createDeployment(t, client, namespace)
+	var deployments, sets, pods atomic.Int32
+	through := unreliable(t, config, func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/deployments/op") && deployments.Add(1) == 1:
+			fmt.Fprint(w, `{"metadata":{"name":"op","generation":2},"spec":{"replicas":0},"status":{"observedGeneration":1}}`)
+			return true
+		case strings.HasSuffix(r.URL.Path, "/replicasets"):
+			switch sets.Add(1) {
+			case 2:
+				fmt.Fprint(w, `{"items":[{"metadata":{"name":"op-7f9c5d","generation":2},"spec":{"replicas":0},"status":{"observedGeneration":1}}]}`)
+				return true
+			case 3:
+				fmt.Fprint(w, `{"items":[{"metadata":{"name":"op-7f9c5d","generation":1},"spec":{"replicas":1},"status":{"observedGeneration":1}}]}`)
+				return true
+			}
+		case strings.HasSuffix(r.URL.Path, "/pods") && pods.Add(1) == 1:
+			if deployments.Load() < 4 || sets.Load() < 4 {
+				t.Errorf("it looks for pods after %d looks at the Deployment and %d at its ReplicaSets", deployments.Load(), sets.Load())
+			}
+			if err := testcluster.Delete(r.Context(), client, &podResource, namespace, "op-7f9c5d-x2x4t"); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	target := targetIn(namespace)
+	target.Deployment, target.DeploymentNamespace = "op", namespace
+	r := newRun(t, through, target, Options{StopTimeout: testTimeout})
+	if _, err := r.run(t.Context()); err != nil {
+		t.Errorf("%v\n%s%q", err, &r.out, r.notes)
+	}
+	if pods.Load() == 0 {
+		t.Error("it does not look for pods")
+	}
+}
+
 func TestStop_SelectsPodsAsTheDeploymentDoes(t *testing.T) {
 	config, client := testcluster.Config(t), testcluster.Client(t, kube.ClientOptions{})
 	namespace := testcluster.Namespace(t, client)
