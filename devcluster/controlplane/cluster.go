@@ -69,7 +69,8 @@ func startCluster(ctx context.Context, o options, dir *datadir.Dir) (_ *cluster,
 	if err := dir.WriteFile("kubeconfig", kubeconfig); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	settings := apiserver.Options{Gates: o.gates}
+	// A copy has a single client, so that a cache would take more memory and time than it saves.
+	settings := apiserver.Options{Gates: o.gates, Uncached: o.copied}
 	if o.copied {
 		// A client of the copy must not reach other hosts through the API server.
 		settings.Isolation = dir.Path("egress.json")

@@ -60,7 +60,10 @@ func run(ctx context.Context, o options, start time.Time) (err error) {
 			cancel(errors.Join(errParentGone, err))
 		}()
 	}
-	tuneMemory(ctx)
+	if !o.copied {
+		// Besides a copy, the whole plan runs: its operator, and often the user's cluster.
+		tuneMemory(ctx)
+	}
 
 	c, err := startCluster(ctx, o, dir)
 	if err != nil {

@@ -73,12 +73,10 @@ func (c *control) object(ctx context.Context, r schema.GroupVersionResource, nam
 	return decode(body)
 }
 
-// await waits until the caches of the control plane have a loaded object. Then they also have the objects of the resource that were loaded
-// before.
+// await waits until the control plane serves a loaded object. Then it also serves the objects of the resource that were loaded before.
 func (c *control) await(ctx context.Context, r schema.GroupVersionResource, namespace, name string) error {
 	return poll(ctx, func(ctx context.Context) (bool, error) {
-		// With version 0, the answer is from the cache.
-		code, body, err := c.get(ctx, source.Path(r, namespace, name), "resourceVersion=0", "application/json")
+		code, body, err := c.get(ctx, source.Path(r, namespace, name), "", "application/json")
 		switch {
 		case err != nil:
 			return false, err

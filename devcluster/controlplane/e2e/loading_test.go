@@ -219,6 +219,36 @@ func TestLoad_RefusesUnreadable(t *testing.T) {
 	}
 }
 
+// TestCopy_SavesMemory compares the settings of a copy and of a development cluster, in which each value differs.
+func TestCopy_SavesMemory(t *testing.T) {
+	t.Setenv("GOGC", "")
+	const caches, percentage = "\napiserver_watch_cache_initializations_total{", "\ngo_gc_gogc_percent 100\n"
+	for _, test := range []struct {
+		args  []string
+		saves bool
+	}{{[]string{"--ephemeral", "--copy"}, true}, {[]string{"--ephemeral", "--node=false"}, false}} {
+		c := start(t, test.args...)
+		cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		disco, err := discovery.NewDiscoveryClientForConfig(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		metrics, err := disco.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := !bytes.Contains(metrics, []byte(caches)); got != test.saves {
+			t.Errorf("with %v, the server has no cache: %t, want %t", test.args, got, test.saves)
+		}
+		if got := bytes.Contains(metrics, []byte(percentage)); got != test.saves {
+			t.Errorf("with %v, the garbage collector runs as often as usual: %t, want %t", test.args, got, test.saves)
+		}
+	}
+}
+
 func asJSON(t *testing.T, o *unstructured.Unstructured) string {
 	t.Helper()
 	out, err := json.MarshalIndent(o, "", " ")

@@ -31,6 +31,9 @@ type Options struct {
 	Gates string
 	// Isolation is the path of a file with [Isolation]. Then, webhooks are not called either. May be empty.
 	Isolation string
+	// Uncached serves all lists and watches from etcd. By default, the API server keeps in memory, as decoded trees, all objects and
+	// their versions of the last 75 seconds.
+	Uncached bool
 }
 
 // Run serves on the listener until the context is cancelled.
@@ -47,6 +50,9 @@ func Run(ctx context.Context, listener net.Listener, etcdEndpoint string, certs 
 	}
 	if settings.Isolation != "" {
 		args = append(args, "--egress-selector-config-file="+settings.Isolation, "--disable-admission-plugins=MutatingAdmissionWebhook,ValidatingAdmissionWebhook")
+	}
+	if settings.Uncached {
+		args = append(args, "--watch-cache=false")
 	}
 	if err := all.Parse(args); err != nil {
 		return fmt.Errorf("configure the API server: %w", err)
