@@ -80,38 +80,42 @@ func (p *planner) reopen(ctx context.Context) error {
 	return p.open(ctx)
 }
 
-// other makes the program of --against, or of --against-command.
-func (p *planner) other(ctx context.Context, dir string) (*planBuild, error) {
+// other finds the program of --against, or of --against-command. For a git ref, it writes the files of the ref to a folder, and returns the
+// patterns of the packages to compile there.
+func (p *planner) other(ctx context.Context, dir string) (_ *planBuild, patterns []string, err error) {
 	if p.flags.againstCommand != "" {
-		return foreignBuild(p.flags.againstCommand, dir, p.flags.visible)
+		b, err := foreignBuild(p.flags.againstCommand, dir, p.flags.visible)
+		return b, nil, err
 	}
 	folder, err := p.newFolder()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b := &planBuild{name: p.flags.against, dir: dir, shown: p.flags.visible}
 	if info, err := os.Stat(b.name); err == nil && info.Mode().IsRegular() {
 		if info.Mode()&0o111 == 0 {
-			return nil, usagef("--against=%s is a file that cannot be executed; want a program, or a git ref", b.name)
+			return nil, nil, usagef("--against=%s is a file that cannot be executed; want a program, or a git ref", b.name)
 		}
 		b.binary = filepath.Join(folder, "operator") // in a box, the folder of the program is visible
 		if err := copyProgram(b.name, b.binary); err != nil {
-			return nil, usagef("--against: %w", err)
+			return nil, nil, usagef("--against: %w", err)
 		}
-		return b, nil
+		return b, nil, nil
 	}
-	repository, patterns, err := b.checkOut(ctx, folder, p.patterns)
-	if err != nil {
-		return nil, err
-	}
-	p.build.root = repository
+	p.build.root, patterns, err = b.checkOut(ctx, folder, p.patterns)
+	return b, patterns, err
+}
+
+// compileOther compiles the packages of the git ref.
+func (p *planner) compileOther(ctx context.Context, patterns []string) (err error) {
+	b := p.against
 	if b.binary, err = p.compile(ctx, b.dir, patterns); err != nil {
 		if _, ok := errors.AsType[*runner.BuildFailure](err); ok { // its list of errors is printed without the text around
 			p.say("--against=%s does not build. The build has no files that git ignores, such as go.work:", b.name)
 		}
-		return nil, fmt.Errorf("build %s of %s: %w", b.name, repository, err)
+		return fmt.Errorf("build %s of %s: %w", b.name, p.build.root, err)
 	}
-	return b, nil
+	return nil
 }
 
 // copyProgram copies a file, and makes the copy executable.

@@ -97,7 +97,7 @@ func TestPlanner_AFileIsTheOtherProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := planner{flags: &planFlags{against: file}}
-	b, err := p.other(t.Context(), "/somewhere")
+	b, _, err := p.other(t.Context(), "/somewhere")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestPlanner_AFileIsTheOtherProgram(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	p.flags.against = "plan_against_test.go"
-	if _, err := p.other(t.Context(), "/somewhere"); err == nil || !strings.Contains(err.Error(), "cannot be executed") {
+	if _, _, err := p.other(t.Context(), "/somewhere"); err == nil || !strings.Contains(err.Error(), "cannot be executed") {
 		t.Error(err)
 	}
 	if err := p.close(t.Context()); err != nil {
@@ -117,6 +117,19 @@ func TestPlanner_AFileIsTheOtherProgram(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Dir(b.binary)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder is left: %v", err)
+	}
+}
+
+func TestPlanner_LooksForTheRefBeforeTheBuilds(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", shortDir(t))
+	dir := t.TempDir()
+	git(t, dir, "init", "-q")
+	p := planner{flags: &planFlags{against: "v9"}, patterns: []string{"./does-not-compile"}}
+	if err := p.builds(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--against=v9 is no file, and no commit of") {
+		t.Error(err)
+	}
+	if err := p.close(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -154,16 +154,21 @@ func (p *planner) prepare(ctx context.Context, dir string) error {
 // builds builds the operator, unless it is built already, and the other one of a comparison.
 func (p *planner) builds(ctx context.Context, dir string) (err error) {
 	p.build.dir, p.build.shown = dir, p.flags.visible
+	var patterns []string
+	if p.flags.against+p.flags.againstCommand != "" { // a wrong name is an error before the builds
+		if p.against, patterns, err = p.other(ctx, dir); err != nil {
+			return err
+		}
+	}
 	if p.build.binary == "" {
 		if p.build.binary, err = p.compile(ctx, dir, p.patterns); err != nil {
 			return err
 		}
 	}
-	if p.flags.against+p.flags.againstCommand == "" {
+	if patterns == nil {
 		return nil
 	}
-	p.against, err = p.other(ctx, dir)
-	return err
+	return p.compileOther(ctx, patterns)
 }
 
 func (p *planner) compile(ctx context.Context, dir string, patterns []string) (string, error) {
@@ -192,7 +197,7 @@ func (p *planner) openSource(ctx context.Context) error {
 		defer func() { _ = file.Close() }()
 		p.copied, err = copy.Read(file)
 		if err != nil {
-			return fmt.Errorf("read the copy %s: %w", p.flags.from, err)
+			return usagef("--from=%s: %w", p.flags.from, err)
 		}
 		return nil
 	}

@@ -42,6 +42,20 @@ func TestPlan_UnusableCommandLinesAreRefused(t *testing.T) {
 	}
 }
 
+func TestPlan_WrongCopyFileIsNamedOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prod.kopfcopy")
+	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := (&planner{flags: &planFlags{from: file}}).openSource(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "--from="+file+": read the copy: ") || strings.Count(err.Error(), "read the copy") != 1 {
+		t.Error(err)
+	}
+	if _, ok := errors.AsType[*usageError](err); !ok {
+		t.Errorf("%v is no error of the command line", err)
+	}
+}
+
 func TestPlan_MissingBoxHasTwoWaysOut(t *testing.T) {
 	err := withoutBox(&box.UnavailableError{Reason: "no namespaces"})
 	if _, ok := errors.AsType[*box.UnavailableError](err); !ok {
