@@ -82,14 +82,19 @@ func (i *Inspector) unserved(resolution *resources.Resolution) []inspect.Unserve
 			out = append(out, inspect.Unserved{Selector: s.String(), Reason: inspect.UnservedUnresolved, Handlers: i.handlersOf(s)})
 		}
 	}
-	for _, r := range resolution.NonWatchable {
-		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: inspect.UnservedUnwatchable})
+	rejected := make([]resources.Resource, len(resolution.Rejected))
+	for at := range rejected {
+		rejected[at] = resolution.Rejected[at].Resource
 	}
-	for _, r := range resolution.NonPatchable {
-		out = append(out, inspect.Unserved{Selector: r.Key(), Reason: inspect.UnservedUnpatchable})
-	}
-	for _, r := range resolution.Rejected {
-		out = append(out, inspect.Unserved{Selector: r.Resource.Key(), Reason: inspect.UnservedConflicting})
+	for _, list := range []struct {
+		reason    inspect.UnservedReason
+		resources []resources.Resource
+	}{
+		{inspect.UnservedUnwatchable, resolution.NonWatchable}, {inspect.UnservedUnpatchable, resolution.NonPatchable}, {inspect.UnservedConflicting, rejected},
+	} {
+		for _, key := range keysOf(list.resources) {
+			out = append(out, inspect.Unserved{Selector: key, Reason: list.reason})
+		}
 	}
 	return out
 }

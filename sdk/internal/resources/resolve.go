@@ -56,7 +56,7 @@ func (r *Resolution) Reject(reason func(*Resource) string) {
 func Resolve(demands []Demand, all []Resource) Resolution {
 	var res Resolution
 	dropped := map[schema.GroupVersionResource]bool{}
-	served := map[schema.GroupVersionResource]Resource{}
+	served := map[schema.GroupVersionResource]*Resource{}
 	var distinct []Demand
 	for _, d := range demands {
 		if slices.Contains(distinct, d) {
@@ -65,7 +65,7 @@ func Resolve(demands []Demand, all []Resource) Resolution {
 		distinct = append(distinct, d)
 		selected := d.Selector.Select(all)
 		for i := range selected {
-			served[selected[i].GVR()] = selected[i]
+			served[selected[i].GVR()] = &selected[i]
 		}
 		if d.Selector.Specific() && len(selected) > 1 {
 			if !slices.ContainsFunc(res.Ambiguous, func(a ambiguity) bool { return a.Selector == d.Selector }) {
@@ -82,30 +82,34 @@ func Resolve(demands []Demand, all []Resource) Resolution {
 	}
 
 	for _, d := range distinct {
+		matches := false
 		selected := d.Selector.Select(all)
-		selected = slices.DeleteFunc(selected, func(r Resource) bool { return dropped[r.GVR()] })
-		if len(selected) == 0 && !slices.Contains(res.Unresolved, d.Selector) {
-			res.Unresolved = append(res.Unresolved, d.Selector)
-		}
 		for i := range selected {
 			r := &selected[i]
-			switch gvr := r.GVR(); {
-			case d.Watch && !r.watchable():
-				if _, ok := served[gvr]; ok {
-					res.NonWatchable = append(res.NonWatchable, *r)
-					delete(served, gvr)
-				}
-			case d.Patch && !r.patchable():
-				if _, ok := served[gvr]; ok {
-					res.NonPatchable = append(res.NonPatchable, *r)
-					delete(served, gvr)
-				}
+			gvr := r.GVR()
+			if dropped[gvr] {
+				continue
 			}
+			matches = true
+			var unserved *[]Resource
+			switch {
+			case d.Watch && !r.watchable():
+				unserved = &res.NonWatchable
+			case d.Patch && !r.patchable():
+				unserved = &res.NonPatchable
+			}
+			if unserved != nil && served[gvr] != nil {
+				*unserved = append(*unserved, *r)
+				delete(served, gvr)
+			}
+		}
+		if !matches && !slices.Contains(res.Unresolved, d.Selector) {
+			res.Unresolved = append(res.Unresolved, d.Selector)
 		}
 	}
 
 	for _, r := range served {
-		res.Served = append(res.Served, r)
+		res.Served = append(res.Served, *r)
 	}
 	sortByKey(res.Served)
 	sortByKey(res.NonWatchable)
