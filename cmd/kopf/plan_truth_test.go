@@ -117,6 +117,9 @@ func (s *truth) predict(before map[string]map[string]any, rehandle bool) predict
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	if result.Ended != "" {
+		s.t.Logf("the plan is incomplete: %s", result.Ended)
+	}
 	plan := p.answer(result)
 	calls := make(outcomes)
 	for _, shape := range plan.Shapes {
