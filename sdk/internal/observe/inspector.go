@@ -33,7 +33,7 @@ type Inspector struct {
 	drift   map[string][]inspect.Drift    // fields of the handlers' Go types that the schema lacks, by resource key
 	busy    map[inspect.Ref]struct{}      // objects that are not settled
 	pending map[resources.Scope]struct{}  // streams whose first list is incomplete
-	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet
+	unseen  map[objectKey]resources.Scope // objects that were listed but not processed yet, and objects with unwritten conditions
 
 	alarming sync.Mutex
 	alarms   []inspect.Alarm // replaced by each change, never modified
@@ -191,7 +191,7 @@ func (i *Inspector) receiveOfObject(event Event) {
 	case Ended:
 		i.recall(e.Subject).receive(e)
 		if e.Err == nil || e.Deleted {
-			i.processed(objectKeyOf(e.Subject))
+			i.processed(objectKeyOf(e.Subject), e.Unwritten)
 		}
 	case BackgroundStopped:
 		i.find(e.Identity).receive(e)

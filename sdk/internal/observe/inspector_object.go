@@ -88,6 +88,7 @@ func (i *Inspector) forget(identity *Identity) {
 		i.drop(o.shown.Ref)
 	}
 	i.dropAlarms(o.shown.Ref)
+	i.processed(o.key, false)
 }
 
 // receive handles an event about the object. The event is nil if only the passing of time may have changed the state.

@@ -43,16 +43,18 @@ func (i *Inspector) eventReceived(e EventReceived) {
 	i.unseen[keyOf(e.Stream.Resource, e.Event.Object)] = e.Stream
 }
 
-// processed records that an object was processed.
-func (i *Inspector) processed(key objectKey) {
+// processed records that an object was processed, or that its conditions are written later.
+func (i *Inspector) processed(key objectKey, unwritten bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if _, unseen := i.unseen[key]; !unseen {
+	if unwritten {
+		i.unseen[key] = resources.Scope{} // the next cycle replaces it, also after a pause
+	} else if _, unseen := i.unseen[key]; !unseen {
+		return
+	} else if delete(i.unseen, key); len(i.unseen) > 0 {
 		return
 	}
-	if delete(i.unseen, key); len(i.unseen) == 0 {
-		i.publishSettled()
-	}
+	i.publishSettled()
 }
 
 func (i *Inspector) streamChanged(e StreamChanged) {

@@ -41,3 +41,18 @@ func TestInspector_UnsettledUntilListedObjectsAreProcessed(t *testing.T) {
 	Emit(&in.sink, EventReceived{ofPods, watch.Event{Type: watch.Modified, Object: a.Object}})
 	settled(true, "after an event")
 }
+
+func TestInspector_UnsettledUntilConditionsAreWritten(t *testing.T) {
+	in := newInspected()
+	a := podSubject("a", "1")
+	for _, end := range []Event{Ended{Subject: a}, Ended{Subject: a, Deleted: true}, ObjectForgotten{a.Identity}} {
+		Emit(&in.sink, Ended{Subject: a, Unwritten: true})
+		if in.hub.Snapshot().Operator.Settled {
+			t.Errorf("settled before %#v", end)
+		}
+		Emit(&in.sink, end)
+		if !in.hub.Snapshot().Operator.Settled {
+			t.Errorf("unsettled after %#v", end)
+		}
+	}
+}

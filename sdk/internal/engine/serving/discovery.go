@@ -194,7 +194,6 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	d.warnOfUnserved(&resolution)
 	reviewed := d.resolveAdmission()
 	d.warnOfForeignKinds(resolution.Served)
-	observe.Emit(d.deps.Sink, observe.ResourcesServed{Resolution: &resolution, Reviewed: reviewed})
 	d.peerings.Adjust(d.known, d.namespaces.names())
 	d.drift.serve(resolution.Served)
 	unreviewed := d.adjustAdmission(reviewed)
@@ -210,6 +209,8 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 		d.passes.Adjust(ctx, resolution.Served, d.known, d.namespaces.names()) // first, so that no pass begins before it
 		d.streams.adjust(ctx, resolution.Served, d.namespaces.names())
 	}
+	// Last, because a resource counts as listed unless one of its streams has started.
+	observe.Emit(d.deps.Sink, observe.ResourcesServed{Resolution: &resolution, Reviewed: reviewed})
 	return len(resolution.Unresolved) > 0 || unreviewed
 }
 
