@@ -121,9 +121,9 @@ func (r *readyList) first(class Class) *entry {
 
 // overdue returns the entry that is overdue for the longest time, of the classes before the end; nil if there is none.
 func (r *readyList) overdue(now time.Duration, end Class) (oldest *entry) {
-	heads := []*entry{r.slots.head, r.lines[Due].head}
-	if end > Listing {
-		heads = append(heads, r.lines[Listing].head)
+	heads := [...]*entry{r.slots.head, r.lines[Due].head, r.lines[Listing].head}
+	if end == Listing {
+		heads[len(heads)-1] = nil
 	}
 	limit := now - overdueAfter
 	for _, e := range heads {

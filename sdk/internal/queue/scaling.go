@@ -110,11 +110,8 @@ func (s *scaling) finished(w *worker) {
 	s.completed++
 }
 
-// watch starts the ticks. They stop when no object is ready.
+// watch starts the ticks, which must not run already. They stop when no object is ready.
 func (s *scaling) watch(tick func()) {
-	if s.ticking {
-		return
-	}
 	s.ticking = true
 	if s.timer == nil {
 		s.timer = time.AfterFunc(tickInterval, tick)

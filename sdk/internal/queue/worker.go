@@ -80,8 +80,8 @@ func (q *Queue) dispatch() {
 func (q *Queue) watchReady() {
 	s, n := &q.scaling, q.options.WorkerLimit
 	limited := n > 0 && (s.running >= n || s.listing >= n-n/reserve && q.ready.len == q.ready.lines[Listing].len)
-	if q.ready.len > s.starting && !limited && !q.stopped {
-		s.watch(q.tick)
+	if !s.ticking && q.ready.len > s.starting && !limited && !q.stopped {
+		s.watch(q.tick) // allocates the function, which is too much for each object
 	}
 }
 
