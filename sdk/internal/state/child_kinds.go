@@ -16,7 +16,7 @@ type ChildKinds struct {
 }
 
 func (s ChildKinds) key(obj map[string]any) string {
-	return annotationKeys(s.Prefix, false, "child-kinds", obj)[0]
+	return shortenV2(s.Prefix, markKey("child-kinds", obj))
 }
 
 // Read returns the recorded kinds.
