@@ -68,5 +68,5 @@ func (ld *load) learn(ctx context.Context) (handledState, error) {
 
 // catchUp measures an operator that starts after all objects were created.
 func (ld *load) catchUp(ctx context.Context, p program) (usage, error) {
-	return ld.runUntil(ctx, p, "catching up", ld.completion.expect(existingObjects), 0)
+	return ld.runUntil(ctx, p, "catching up", ld.completion.expect(existingObjects), quiet)
 }

@@ -137,7 +137,7 @@ func (l *environment) manyChildren(ctx context.Context, c *devcluster.Cluster, c
 	}
 	resumed := newCompletion()
 	p.line = resumed.handlerLine
-	u, err := ld.runUntil(ctx, p, "resuming", resumed.expect(1+manyObjects), childrenRest)
+	u, err := ld.runUntil(ctx, p, "resuming", resumed.expect(1+manyObjects), restOf(childrenRest))
 	if err != nil {
 		return nil, err
 	}

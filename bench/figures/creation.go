@@ -105,8 +105,8 @@ func (l *environment) createAndMeasure(ctx context.Context, c *devcluster.Cluste
 	return m, err
 }
 
-// creations creates objects and waits until they are handled. It returns the CPU time of the
-// operator meanwhile.
+// creations creates objects and waits until they are handled and the operator is quiet. It returns
+// the CPU time of the operator meanwhile.
 func (ld *load) creations(ctx context.Context, p *process, from, to int) (time.Duration, error) {
 	before, err := cpuOf(p.pid())
 	if err != nil {
@@ -117,6 +117,9 @@ func (ld *load) creations(ctx context.Context, p *process, from, to int) (time.D
 		return 0, err
 	}
 	if err := p.within(ctx, waitLimit, "handling the created objects", done); err != nil {
+		return 0, err
+	}
+	if err := quiet(ctx, p); err != nil {
 		return 0, err
 	}
 	after, err := cpuOf(p.pid())

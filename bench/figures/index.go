@@ -46,5 +46,5 @@ func (ld *load) index(ctx context.Context, n int) (usage, error) {
 		if strings.HasPrefix(line, want) {
 			close(complete)
 		}
-	}}, "indexing", complete, 0)
+	}}, "indexing", complete, restOf(0))
 }

@@ -169,7 +169,7 @@ func (l *environment) rate(ctx context.Context, c *devcluster.Cluster, client *a
 		if name, ok := strings.CutPrefix(line, "begin-"); ok {
 			called.handlerLine(name)
 		}
-	}}, "handling at a limited rate", ld.completion.expect(ratedObjects), 0); err != nil {
+	}}, "handling at a limited rate", ld.completion.expect(ratedObjects), restOf(0)); err != nil {
 		return 0, err
 	}
 	return called.spread(ratedObjects)

@@ -25,7 +25,7 @@ func measureResume(ctx context.Context, l *environment, c *devcluster.Cluster, c
 	}
 	resumed := newCompletion()
 	p := program{env: []string{"KOPF_BENCH_RESUME=1"}, line: resumed.handlerLine}
-	u, err := ld.runUntil(ctx, p, "resuming", resumed.expect(manyObjects), settleRequests)
+	u, err := ld.runUntil(ctx, p, "resuming", resumed.expect(manyObjects), restOf(settleRequests))
 	if err != nil {
 		return nil, err
 	}

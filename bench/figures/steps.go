@@ -36,7 +36,7 @@ func measureSteps(ctx context.Context, l *environment, c *devcluster.Cluster, cl
 			return nil, err
 		}
 		if who == "operator" {
-			if operator, err = ld.runUntil(ctx, inSteps, "handling in steps", ld.completion.expect(existingObjects), 0); err != nil {
+			if operator, err = ld.runUntil(ctx, inSteps, "handling in steps", ld.completion.expect(existingObjects), quiet); err != nil {
 				return nil, err
 			}
 			after, err := client.writes(ctx)

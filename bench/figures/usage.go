@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -15,8 +16,8 @@ type usage struct {
 func perObject(cpu time.Duration, n int) float64 { return cpu.Seconds() * 1000 / float64(n) }
 
 // runUntil starts an operator and returns its usage when done is closed, then stops it. The CPU
-// time and the memory are read after another rest.
-func (ld *load) runUntil(ctx context.Context, p program, what string, done <-chan struct{}, rest time.Duration) (u usage, err error) {
+// time and the memory are read after a rest.
+func (ld *load) runUntil(ctx context.Context, p program, what string, done <-chan struct{}, rest func(context.Context, *process) error) (u usage, err error) {
 	operator, err := ld.operate(ctx, p)
 	if err != nil {
 		return u, err
@@ -25,7 +26,7 @@ func (ld *load) runUntil(ctx context.Context, p program, what string, done <-cha
 		return u, err
 	}
 	u.took = time.Since(operator.began)
-	if err := sleep(ctx, rest); err != nil {
+	if err := rest(ctx, operator); err != nil {
 		return u, err
 	}
 	if err := ld.env.profiled(operator); err != nil {
@@ -58,4 +59,32 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// restOf returns a rest with a fixed duration.
+func restOf(d time.Duration) func(context.Context, *process) error {
+	return func(ctx context.Context, _ *process) error { return sleep(ctx, d) }
+}
+
+// quietPeriod is how long a program has to be quiet, and quietLimit bounds the wait for it.
+const quietPeriod, quietLimit = 2 * time.Second, 2 * time.Minute
+
+// quiet waits until a program needs no more than a tick of CPU time in a period. An API server may send the events of the last requests
+// many seconds after the answers, and a program that has yet to receive them would seem cheaper than another.
+func quiet(ctx context.Context, p *process) error {
+	before, err := cpuOf(p.pid())
+	if err != nil {
+		return err
+	}
+	for began := time.Now(); time.Since(began) < quietLimit; {
+		if err := sleep(ctx, quietPeriod); err != nil {
+			return err
+		}
+		after, err := cpuOf(p.pid())
+		if err != nil || after-before <= tick {
+			return err
+		}
+		before = after
+	}
+	return fmt.Errorf("the program needs CPU time for more than %s after the last object was handled", quietLimit)
 }
