@@ -27,24 +27,24 @@ const (
 )
 
 // Write implements [core.ObjectConditions].
-func (o *Object) Write(ctx context.Context, in *core.Handling) (made *object.Object, again time.Duration) {
+func (o *Object) Write(ctx context.Context, in *core.Handling) (made *object.Object, again time.Duration, later bool) {
 	verdict, decided := o.judge(in)
 	if !decided {
-		return nil, 0
+		return nil, 0, in.Changing || in.Reconciles
 	}
 	now := o.keeper.deps.Now()
 	if wait := o.again.Sub(now); wait > 0 {
-		return nil, wait
+		return nil, wait, true
 	}
 	made, again, err := o.write(ctx, in, verdict, now)
 	switch {
 	case err == nil:
 		o.errors, o.again = 0, time.Time{}
-		return made, again
+		return made, again, again > 0
 	case core.IsFenced(err), errors.Is(err, errGone), ctx.Err() != nil:
-		return nil, 0
+		return nil, 0, false
 	}
-	return nil, o.failed(in, err, now)
+	return nil, o.failed(in, err, now), true
 }
 
 // failed records a failed request, and returns the delay before the next request. It logs only the first error in a row.

@@ -138,9 +138,12 @@ func newRun(t *testing.T, schema string) *run {
 
 // cycle handles the newest version of the object.
 func (r *run) cycle(failures ...state.Failure) time.Duration {
-	_, again := r.Write(r.t.Context(), &core.Handling{
+	_, again, later := r.Write(r.t.Context(), &core.Handling{
 		Changing: true, Failures: failures, Generation: 1, Newest: r.newest(), Subject: &observe.Subject{Logger: r.keeper.deps.Logger},
 	})
+	if later != (again > 0) {
+		r.t.Errorf("another call writes the conditions: %t, in %s", later, again)
+	}
 	return again
 }
 
@@ -278,7 +281,7 @@ func TestWrite_FencedOperatorSendsNothing(t *testing.T) {
 	var guard fence.Guard
 	ctx := fence.With(t.Context(), &guard)
 	guard.Drop()
-	made, again := r.Write(ctx, &core.Handling{Changing: true, Newest: r.newest(), Subject: &observe.Subject{Logger: r.keeper.deps.Logger}})
+	made, again, _ := r.Write(ctx, &core.Handling{Changing: true, Newest: r.newest(), Subject: &observe.Subject{Logger: r.keeper.deps.Logger}})
 	r.expect("a fenced operator", 0, 0)
 	if made != nil || again != 0 || r.log.Len() > 0 {
 		t.Errorf("%v, %s: %s", made, again, &r.log)

@@ -39,8 +39,9 @@ type ObjectConditions interface {
 
 	// Write applies the conditions if they differ from the newest version of the object, and if the state of its handlers is
 	// decided. It returns the version that its request made; nil without a request. If Write must be called again even without
-	// another version of the object, it returns the delay; otherwise 0. It logs errors, which never fail the cycle.
-	Write(ctx context.Context, h *Handling) (made *object.Object, again time.Duration)
+	// another version of the object, it returns the delay; otherwise 0. Later is true if a later call may write other conditions. Write
+	// logs errors, which never fail the cycle.
+	Write(ctx context.Context, h *Handling) (made *object.Object, again time.Duration, later bool)
 }
 
 // Handling is the result of a cycle for the conditions of an object.
@@ -68,6 +69,6 @@ func (noConditions) Forget(queue.Key)                               {}
 func (noConditions) Set(handlers.Condition, int64) error            { return ErrNoConditions }
 func (noConditions) Relisted(bool)                                  {}
 func (noConditions) Passed(uint64, handlers.Outcome, Health)        {}
-func (noConditions) Write(context.Context, *Handling) (*object.Object, time.Duration) {
-	return nil, 0
+func (noConditions) Write(context.Context, *Handling) (*object.Object, time.Duration, bool) {
+	return nil, 0, false
 }

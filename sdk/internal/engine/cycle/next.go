@@ -84,7 +84,7 @@ func (c *cycle) endCycle(ctx context.Context, next *queue.Next, err error) *queu
 	}
 	ended := observe.Ended{Subject: c.unpostedSubject(), At: c.deps.Now(), Deleted: deleted, Err: err}
 	if err == nil {
-		ended.Awaits, ended.Unwritten = c.sent.awaits, c.sent.again > 0 && !deleted
+		ended.Awaits, ended.Unwritten = c.sent.awaits, c.sent.later && !deleted
 		ended.Finished, ended.Recovered = (c.writes.Finished || c.sent.recorded) && !deleted, c.memory.Throttle.Succeeded()
 	} else {
 		ended.RetryIn = c.memory.Throttle.Failed(c.deps.Now(), c.deps.Settings.ErrorDelays)

@@ -156,12 +156,12 @@ func (c *cycle) keepConditions(ctx context.Context) {
 		c.record.Behind, c.memory.Outbox.Held != nil, c.sent.gone, c.object.Deleting, newest.Deleting, newest.Generation != c.object.Generation:
 		return // if the object is to be handled further, another cycle follows
 	}
-	made, again := c.calls.conditions.Write(ctx, &core.Handling{
+	made, again, later := c.calls.conditions.Write(ctx, &core.Handling{
 		Changing: c.plan.Changing, Progress: c.record.Progress, Failures: c.record.Failures,
 		Reconciles: c.calls.reconciles, Essence: memory.HashEssence(c.plan.Cause.New),
 		Generation: c.object.Generation, Newest: newest, Subject: c.subject,
 	})
-	c.sent.again = again
+	c.sent.again, c.sent.later = again, later
 	if made != nil {
 		c.memory.Ledger.Wrote(made, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
 		c.sent.answer, c.sent.changed = made, c.sent.changed || made.ResourceVersion != c.object.ResourceVersion
