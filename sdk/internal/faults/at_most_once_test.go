@@ -167,19 +167,31 @@ func (i *inspection) removedStart(all onces, u stepCall) bool {
 		})
 }
 
-// begunAgain reports whether a process with an old view replaced the last-handled state of a finished update by the state before
-// it, so that the update was handled anew before a call.
+// begunAgain reports whether, before a call, a process with an old view replaced the last-handled state of a finished update by the
+// state before it, or the results of steps in an unfinished update by results of an earlier handling. The update is then handled anew.
 func (i *inspection) begunAgain(first, again call) bool {
 	finished, begun := false, false
+	former := i.object.at(first.version)
 	for _, v := range i.object.versions {
 		if v.number > first.version && v.number <= again.version {
-			begun = begun || finished && v.last == again.old
+			begun = begun || finished && v.last == again.old || v.last == former.last && replaced(former, v, again.handler)
 			finished = finished || v.last != again.old
+			former = v
 		}
 	}
 	return again.reason == kopf.ReasonUpdate && begun && slices.ContainsFunc(i.tries, func(c call) bool {
 		return c.life > first.life && c.life <= again.life && c.at.Before(again.at) && i.oldView(c)
 	})
+}
+
+// replaced reports whether the result of a handler's step differs in a later version.
+func replaced(former, v version, handler string) bool {
+	for step, id := range former.steps {
+		if other := v.steps[step]; strings.HasPrefix(step, handler+" ") && other != "" && other != id {
+			return true
+		}
+	}
+	return false
 }
 
 // explainUnsure returns why a step is unsure; empty if there is no good reason.
@@ -237,6 +249,9 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		c.handler, c.reason, c.old, c.new = "update_1", kopf.ReasonUpdate, "v1", "v2"
 		return c
 	}
+	made := func(id string) version {
+		return version{value: "v2", last: "v1", steps: map[string]string{"update_1 make": id, "update_2 make": "step-9"}}
+	}
 	open, closed, oldView := version{value: "v2", last: "v1"}, version{value: "v2", last: "v2"}, []call{{life: 2, version: 10}}
 	list := func(all ...stepCall) []stepCall { return all }
 	started := version{value: "v1", started: map[string]string{"create_1": "now"}, came: began.Add(time.Hour)}
@@ -252,10 +267,13 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		unneeded   int
 		want       string // text in the explanation; empty if there is none
 	}{
-		"called once":                                                      {onces: onces{called: list(of(1, 10, "k"))}},
-		"called for two changes":                                           {onces: onces{called: list(of(1, 10, "k"), of(1, 20, "other"))}},
-		"called twice":                                                     {onces: onces{called: list(of(1, 10, "k"), of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1},
-		"called for an update that was set back":                           {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called once":                            {onces: onces{called: list(of(1, 10, "k"))}},
+		"called for two changes":                 {onces: onces{called: list(of(1, 10, "k"), of(1, 20, "other"))}},
+		"called twice":                           {onces: onces{called: list(of(1, 10, "k"), of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1},
+		"called for an update that was set back": {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called after the results of an earlier update were set back":      {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called again with the same results":                               {object: at(made("step-1"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again with other results, and no view was old":             {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again in an unfinished update":                             {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again in a finished update":                                {object: at(open, closed, closed), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again, and no view was old":                                {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
