@@ -14,7 +14,7 @@
 //	http://any/?group=apps&resource=deployments
 //
 // on the socket load.sock in the data directory, as they are, and runs no controllers that would change them. It saves
-// memory: it caches no objects, and collects garbage as often as most Go programs.
+// memory: it caches no objects, and collects garbage more often than a busy development cluster.
 //
 // # Contract
 //

@@ -17,6 +17,8 @@ const (
 	busyGC = 200
 	// idleGC is for the time between, which is most of it: other processes can use the memory.
 	idleGC = 75
+	// copyGC is for a copy, always. Besides it, the whole plan runs: its operator, and often the user's cluster.
+	copyGC = 150
 )
 
 const (
@@ -31,8 +33,12 @@ const (
 
 // tuneMemory uses more memory for a faster start, and while there is much to do. It does nothing if the user has set
 // GOGC.
-func tuneMemory(ctx context.Context) {
-	if os.Getenv("GOGC") != "" {
+func tuneMemory(ctx context.Context, copied bool) {
+	switch {
+	case os.Getenv("GOGC") != "":
+		return
+	case copied:
+		debug.SetGCPercent(copyGC)
 		return
 	}
 	debug.SetGCPercent(startGC)

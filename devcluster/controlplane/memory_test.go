@@ -15,7 +15,7 @@ func TestTuneMemory_StartPercentageEndsWithTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		tuneMemory(ctx)
+		tuneMemory(ctx, false)
 		time.Sleep(startPeriod)
 		synctest.Wait()
 		if got := debug.SetGCPercent(startGC); got != busyGC {

@@ -60,10 +60,7 @@ func run(ctx context.Context, o options, start time.Time) (err error) {
 			cancel(errors.Join(errParentGone, err))
 		}()
 	}
-	if !o.copied {
-		// Besides a copy, the whole plan runs: its operator, and often the user's cluster.
-		tuneMemory(ctx)
-	}
+	tuneMemory(ctx, o.copied)
 
 	c, err := startCluster(ctx, o, dir)
 	if err != nil {
