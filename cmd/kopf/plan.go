@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/devcluster"
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/plan/box"
+	"github.com/kopf-dev/kopf/plan/copy"
 	"github.com/kopf-dev/kopf/plan/shapes"
 	"github.com/kopf-dev/kopf/sdk/printable"
 )
@@ -134,7 +135,7 @@ func (f *planFlags) add(cmd *cobra.Command) {
 	set.IntVar(&f.attempts, "attempts", 2, "the number of calls of a handler that asks for a retry")
 	set.DurationVar(&f.timeout, "timeout", 10*time.Minute, "end the run after this time")
 	set.IntVar(&f.maxWrites, "max-writes", 50000, "end the run after this number of requests that write")
-	set.IntVar(&f.limit, "limit", 10000, "the largest number of objects to copy")
+	set.IntVar(&f.limit, "limit", copy.DefaultLimit, "the largest number of objects to copy, with all objects of the kinds of children")
 	set.StringVar(&f.save, "save", "", "write the copy to this file, without the values of Secrets")
 	set.StringVar(&f.from, "from", "", "use the copy of this file instead of a cluster")
 	set.StringVar(&f.box, "box", boxAuto, "where the operator runs: auto (in a box without a network), none (with your network, files and credentials)")

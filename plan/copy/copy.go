@@ -21,7 +21,7 @@ import (
 )
 
 // DefaultLimit is the default of [Options].Limit.
-const DefaultLimit = 10_000
+const DefaultLimit = 30_000
 
 // Options configure a copy.
 type Options struct {
@@ -43,7 +43,7 @@ type LimitError struct {
 
 // Error implements the error interface.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("with %s, the copy would have more than %d objects", e.Scope, e.Limit)
+	return fmt.Sprintf("with %s, the copy would have more than %d objects: set a higher --limit, or serve fewer namespaces with -n", e.Scope, e.Limit)
 }
 
 // Scope selects the objects of a listing.

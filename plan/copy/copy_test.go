@@ -125,7 +125,7 @@ func TestListing_LimitIsForAllListings(t *testing.T) {
 	c, _ := newCopy(t, Options{Limit: 3})
 	list(t, c, Scope{Resource: pods})
 	_, err := c.Listing(t.Context(), Scope{Resource: secrets})
-	if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != 3 {
+	if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != 3 || !strings.HasSuffix(err.Error(), "more than 3 objects: set a higher --limit, or serve fewer namespaces with -n") {
 		t.Errorf("the fourth object ends with %v", err)
 	}
 }
