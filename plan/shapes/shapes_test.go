@@ -269,6 +269,24 @@ func TestWrite_CutTextSaysSo(t *testing.T) {
 	}
 }
 
+func TestWrite_CountsObjectsAndNamesTheLastPass(t *testing.T) {
+	p := Plan{Shapes: []Shape{
+		{Count: 9, Pass: &Pass{Outcome: "complete", Applied: 2}, Writes: []Write{
+			{Verbs: []string{"create", "patch"}, Resource: "pods.v1"}, {Verbs: []string{"delete"}, Resource: "pods.v1"}, {Verbs: []string{"patch"}, Resource: "pods.v1"},
+		}},
+		{Count: 1000, Writes: []Write{{Verbs: []string{"create"}, Resource: "pods.v1"}, {Verbs: []string{"delete"}, Resource: "pods.v1", Refused: []string{"delete: 403"}}}},
+	}}
+	var b strings.Builder
+	if err := p.WriteText(&b, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n         last pass complete: 2 applied, 0 pruned, 0 refused\n", "\n  objects: 1,009 to create, 9 to change, 9 to delete\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, b.String())
+		}
+	}
+}
+
 func TestWrite_LongListsAreCut(t *testing.T) {
 	const most = 2000
 	p := plan(1)

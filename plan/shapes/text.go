@@ -238,11 +238,12 @@ func (s Shape) text() string {
 		}
 	}
 	if p := s.Pass; p != nil {
+		// An earlier pass can have pruned children that the last pass does not see, so the number of its deletions is no total.
 		text := fmt.Sprintf("%d applied, %d pruned, %d refused", p.Applied, p.Pruned, p.Refused)
 		if p.Message != "" {
 			text += ": " + p.Message
 		}
-		line("pass %s: %s", p.Outcome, text)
+		line("last pass %s: %s", p.Outcome, text)
 	}
 	for _, w := range s.Writes {
 		by := " by " + strings.Join(w.By, ", ")
@@ -295,6 +296,9 @@ func (p *Plan) footer(max int) string {
 		line("incomplete", p.Against.name()+": "+p.Against.Ended)
 	}
 	line("in short", p.sentence())
+	if counts := objectCounts(p.Shapes); counts != "" && p.Against == nil {
+		line("objects", counts)
+	}
 	if p.Rehandle {
 		line("called again", cmp.Or(p.rehandled(), "nothing, because no handler has a version"))
 	}
@@ -313,6 +317,38 @@ func (p *Plan) footer(max int) string {
 	}
 	line("not known", cmp.Or(strings.Join(p.CannotTell, ", "), "nothing"))
 	return b.String()
+}
+
+// objectCounts counts the objects that the accepted requests create, change and delete. It leaves out deletions of collections, because
+// their objects are not known.
+func objectCounts(all []Shape) string {
+	var created, changed, deleted int
+	for _, s := range all {
+		for _, w := range s.Writes {
+			create, remove := slices.Contains(w.Verbs, "create"), slices.Contains(w.Verbs, "delete")
+			switch {
+			case len(w.Refused) > 0 || slices.Contains(w.Verbs, "deletecollection"):
+			case create && remove:
+				created, deleted = created+s.Count, deleted+s.Count
+			case create:
+				created += s.Count
+			case remove:
+				deleted += s.Count
+			default:
+				changed += s.Count
+			}
+		}
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		verb string
+	}{{created, "create"}, {changed, "change"}, {deleted, "delete"}} {
+		if part.n > 0 {
+			parts = append(parts, thousands(part.n)+" to "+part.verb)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // rehandled describes the handlers with versions.
