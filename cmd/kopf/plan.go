@@ -204,6 +204,7 @@ func runPlan(cmd *cobra.Command, f *planFlags, patterns []string) (err error) {
 	p := &planner{
 		flags: f, patterns: patterns,
 		say: func(format string, args ...any) {
+			line.end()
 			fmt.Fprintf(cmd.ErrOrStderr(), "kopf: %s\n", printable.Line(fmt.Sprintf(format, args...)))
 		},
 		progress: func(progress devcluster.Progress) {
@@ -211,10 +212,11 @@ func runPlan(cmd *cobra.Command, f *planFlags, patterns []string) (err error) {
 				line.report(progress)
 			}
 		},
-		step: func(string) { line.end() },
+		step: line.step,
 	}
 	defer func() { err = errors.Join(err, p.close(context.WithoutCancel(cmd.Context()))) }()
 	plan, err := p.plan(cmd.Context())
+	line.end()
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (p *planner) compare(ctx context.Context, o trial.Options, now *trial.Resul
 		if o.Folder, err = p.newFolder(); err != nil {
 			return nil, err
 		}
-		p.step("running " + p.against.name + " on a copy")
+		p.step(fmt.Sprintf("running %s on a copy (%d of %d)", p.against.name, i+1, len(before)))
 		if before[i], err = trial.Run(ctx, o); err != nil {
 			return nil, p.against.failed(err, o.Boxed)
 		}

@@ -39,6 +39,15 @@ func (l *progressLine) report(p devcluster.Progress) {
 	}
 }
 
+// step shows a part of the work whose progress is not known.
+func (l *progressLine) step(text string) {
+	if text = printable.Line(text); l.live {
+		l.print(clearLine + text)
+	} else {
+		l.print(text + "\n")
+	}
+}
+
 // end clears the line.
 func (l *progressLine) end() {
 	if l.live {

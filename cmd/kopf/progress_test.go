@@ -58,3 +58,19 @@ func TestProgressLine_OverwritesLineInTerminal(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestProgressLine_ShowsSteps(t *testing.T) {
+	for _, test := range []struct {
+		live bool
+		want string
+	}{{false, "one\ntwo \\x1b\n"}, {true, clearLine + "one" + clearLine + `two \x1b` + clearLine}} {
+		var b bytes.Buffer
+		l := &progressLine{w: &b, live: test.live}
+		l.step("one")
+		l.step("two \x1b")
+		l.end()
+		if got := b.String(); got != test.want {
+			t.Errorf("live %t: got %q", test.live, got)
+		}
+	}
+}
