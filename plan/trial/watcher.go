@@ -20,8 +20,8 @@ const (
 	// last write.
 	calm = 500 * time.Millisecond
 
-	// quiet is the time without requests after which the trial ends even if objects are not settled. The plan is incomplete then,
-	// unless only finalizers of others keep these objects.
+	// quiet is the minimum time without requests after which the trial ends even if objects are not settled. The plan is incomplete
+	// then, unless only finalizers of others keep these objects.
 	quiet = 5 * time.Second
 
 	// soon is the maximum remaining delay of a retry that the trial waits for. The operator makes delays long in a plan, but copied
@@ -31,14 +31,19 @@ const (
 
 // watcher keeps the last states that the operator's inspector published. It is safe for concurrent use.
 type watcher struct {
+	started time.Time
+
 	mu       sync.Mutex
 	snapshot *inspect.Snapshot // newest state; nil before the first
+	listed   time.Duration     // time that the operator needed until it had seen all objects; zero before
 	objects  map[string]*inspect.Object
 	ended    time.Time // end of the trial; zero while it runs
 	failure  error
 }
 
-func newWatcher() *watcher { return &watcher{objects: make(map[string]*inspect.Object)} }
+func newWatcher() *watcher {
+	return &watcher{started: time.Now(), objects: make(map[string]*inspect.Object)}
+}
 
 // follow reads the states from the inspector until the context ends. It retries until the operator serves the inspector.
 func (w *watcher) follow(ctx context.Context, client *inspect.Client) {
@@ -80,6 +85,9 @@ func (w *watcher) see(s *inspect.Snapshot) {
 		return
 	}
 	w.snapshot = s
+	if w.listed == 0 && isListed(s) {
+		w.listed = time.Since(w.started)
+	}
 	for _, o := range s.Objects {
 		w.objects[o.UID] = o
 	}
@@ -126,13 +134,14 @@ func (w *watcher) settled(requests int, last time.Time) (done bool, unfinished s
 		return false, ""
 	}
 	busy, running := unsettled(w.snapshot)
+	patience := max(quiet, 2*w.listed.Round(time.Second)) // a busy machine, or an operator with many objects, needs longer
 	switch {
 	case busy == 0:
 		return true, ""
-	case running || time.Since(last) <= quiet:
+	case running || time.Since(last) <= patience:
 		return false, ""
 	case busy > blocked(w.snapshot):
-		return true, fmt.Sprintf("%s, but nothing happened for %s", notSettled(busy-blocked(w.snapshot)), quiet)
+		return true, fmt.Sprintf("%s, but nothing happened for %s", notSettled(busy-blocked(w.snapshot)), patience)
 	}
 	return true, ""
 }

@@ -66,6 +66,18 @@ func TestWatcher_SettlesWhenNothingIsLeftToDo(t *testing.T) {
 	}
 }
 
+func TestWatcher_SlowStartGivesMoreTime(t *testing.T) {
+	now := time.Now()
+	for since, want := range map[time.Duration]bool{30 * time.Second: false, time.Minute: true} {
+		w := newWatcher()
+		w.started = now.Add(-20 * time.Second)
+		w.see(running(false, object(inspect.StateWaiting)))
+		if got, left := w.settled(0, now.Add(-since)); got != want || strings.Contains(left, "nothing happened for 40s") != want {
+			t.Errorf("after %s: got %t, %q", since, got, left)
+		}
+	}
+}
+
 func TestWatcher_KeepsDeletedObjectsAndNothingAfterTheEnd(t *testing.T) {
 	w := newWatcher()
 	if err := w.settle(); err == nil || !strings.Contains(err.Error(), "does not publish its state") {
