@@ -34,7 +34,7 @@ func (c *cycle) followAnswer(ctx context.Context, next *queue.Next, failed error
 		c.endLoop()
 		subject := *c.subject
 		subject.Object = answer
-		observe.Emit(c.deps.Sink, observe.Ended{Subject: &subject, At: c.deps.Now(), Skipped: true})
+		observe.Emit(c.deps.Sink, observe.Ended{Subject: &subject, At: c.deps.Now(), Skipped: true, Unwritten: c.sent.later})
 		return nil
 	}
 	index.Offer(answer)
