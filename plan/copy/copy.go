@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,6 +72,16 @@ func (s Scope) String() string {
 	}
 }
 
+// has reports whether an object of the resource is in the scope.
+func (s Scope) has(o Object) bool {
+	return (s.Namespace == "" || o.Namespace == s.Namespace) && (s.Name == "" || o.Name == s.Name)
+}
+
+// covers reports whether all objects of the other scope, of the same resource, are in the scope.
+func (s Scope) covers(other Scope) bool {
+	return (s.Namespace == "" || s.Namespace == other.Namespace) && (s.Name == "" || s.Name == other.Name)
+}
+
 // Object is an object of a listing.
 type Object struct {
 	Namespace, Name string
@@ -81,9 +92,9 @@ type Object struct {
 // Listing is the answer to a list request.
 type Listing struct {
 	Scope Scope
-	// At is the time of the answer.
+	// At is the time of the answer, or of the first answer if narrower listings were kept before.
 	At time.Time
-	// Objects are the listed objects, in the order of the cluster.
+	// Objects are the listed objects, in the order of the cluster. The objects of narrower listings that were kept before come last.
 	Objects []Object
 	// Refused is the cluster's answer if the user may not list the resource, or the cluster does not have it. Then there are no
 	// objects. With a copy from a file, it is also the answer for a listing that the file does not have.
@@ -91,7 +102,8 @@ type Listing struct {
 }
 
 // Copy is the objects of a cluster. It is safe for concurrent use. It reads a listing from the cluster at the first
-// request for it, and keeps the listing. The values of Secrets are replaced before the listing is kept.
+// request for it, and keeps the listing. The values of Secrets are replaced before the listing is kept. A wider listing, for example of all
+// namespaces, replaces the listings that are a part of it, and has their objects: each object is kept once.
 type Copy struct {
 	reader   *source.Reader // source of listings; nil if the copy is from a file
 	redactor *redaction.Redactor
@@ -101,7 +113,7 @@ type Copy struct {
 
 	mu       sync.Mutex
 	listings map[Scope]*listing
-	objects  int
+	objects  int // number of objects in the listings, without definitions
 }
 
 // listing is a listing that is kept, or being read.
@@ -159,13 +171,12 @@ func (c *Copy) Listing(ctx context.Context, scope Scope) (*Listing, error) {
 func (c *Copy) within(scope Scope) *Listing {
 	for known, l := range c.listings {
 		sameVersion := known.Resource == scope.Resource || c.reader == nil && known.Resource.GroupResource() == scope.Resource.GroupResource()
-		wider := (known.Namespace == "" || known.Namespace == scope.Namespace) && (known.Name == "" || known.Name == scope.Name)
-		if !sameVersion || !wider || l.kept == nil || l.kept.Refused != nil {
+		if !sameVersion || !known.covers(scope) || l.kept == nil || l.kept.Refused != nil {
 			continue
 		}
 		out := &Listing{Scope: scope, At: l.kept.At}
 		for _, o := range l.kept.Objects {
-			if (scope.Namespace == "" || o.Namespace == scope.Namespace) && (scope.Name == "" || o.Name == scope.Name) {
+			if scope.has(o) {
 				out.Objects = append(out.Objects, o)
 			}
 		}
@@ -191,12 +202,12 @@ func (c *Copy) read(ctx context.Context, scope Scope, l *listing) (*Listing, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer close(l.done)
-	if err == nil && scope.Resource.GroupResource() != Definitions.GroupResource() {
-		if c.objects+len(out.Objects) > c.options.Limit {
-			err = &LimitError{Limit: c.options.Limit, Scope: scope}
-		} else {
-			c.objects += len(out.Objects)
+	if err == nil {
+		if wider := c.within(scope); wider != nil { // it was read at the same time
+			delete(c.listings, scope)
+			return wider, nil
 		}
+		err = c.merge(out)
 	}
 	if err != nil {
 		delete(c.listings, scope)
@@ -204,6 +215,39 @@ func (c *Copy) read(ctx context.Context, scope Scope, l *listing) (*Listing, err
 	}
 	l.kept = out
 	return out, nil
+}
+
+// merge replaces the kept listings that are a part of a new listing, and counts its objects. The objects of the kept listings replace the
+// same namespaces or objects in the new listing, because a control plane may have them already: all control planes get the same objects.
+// The mutex must be held.
+func (c *Copy) merge(out *Listing) error {
+	counts := out.Scope.Resource.GroupResource() != Definitions.GroupResource()
+	if counts && len(out.Objects) > c.options.Limit { // the listing may be cut
+		return &LimitError{Limit: c.options.Limit, Scope: out.Scope}
+	}
+	var parts []Scope
+	replaced := 0
+	for scope, l := range c.listings {
+		if l.kept == nil || l.kept.Refused != nil || out.Refused != nil || scope.Resource != out.Scope.Resource || !out.Scope.covers(scope) {
+			continue
+		}
+		parts = append(parts, scope)
+		replaced += len(l.kept.Objects)
+		out.Objects = append(slices.DeleteFunc(out.Objects, scope.has), l.kept.Objects...)
+		if l.kept.At.Before(out.At) {
+			out.At = l.kept.At
+		}
+	}
+	if counts {
+		if c.objects-replaced+len(out.Objects) > c.options.Limit {
+			return &LimitError{Limit: c.options.Limit, Scope: out.Scope}
+		}
+		c.objects += len(out.Objects) - replaced
+	}
+	for _, part := range parts {
+		delete(c.listings, part)
+	}
+	return nil
 }
 
 // Definitions is the resource of custom resource definitions.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,8 @@ func newCopy(t *testing.T, o Options) (*Copy, *atomic.Int64) {
 		case "/api/v1/pods":
 			_, _ = io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"a","name":"one"}},`+
 				`{"metadata":{"namespace":"a","name":"two"}},{"metadata":{"namespace":"b","name":"one"},"spec":{"big":12345678901234567890}}]}`)
+		case "/api/v1/namespaces/a/pods": // listed before another client has deleted the first pod, and created the second one
+			_, _ = io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"namespace":"a","name":"old"}},{"metadata":{"namespace":"a","name":"one"}}]}`)
 		case "/api/v1/secrets":
 			_, _ = io.WriteString(w, `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"namespace":"a","name":"s"},"data":{"p":"aHVudGVyMjI="}}]}`)
 		case "/api/v1/services":
@@ -118,6 +121,37 @@ func TestListing_ObjectWithTheNameOfASubresourceIsRefused(t *testing.T) {
 	l := list(t, c, Scope{Resource: pods, Namespace: "a", Name: "log"})
 	if l.Refused == nil || l.Refused.Code != http.StatusForbidden || !strings.Contains(l.Refused.Message, "the name of a subresource") || listings.Load() != 0 {
 		t.Errorf("the refusal is %+v after %d requests", l.Refused, listings.Load())
+	}
+}
+
+// TestListing_OfAllNamespacesHasTheListedNamespaceOnce lists a namespace before all namespaces, as a plan does that applies manifests.
+func TestListing_OfAllNamespacesHasTheListedNamespaceOnce(t *testing.T) {
+	c, _ := newCopy(t, Options{Limit: 3})
+	names := func(c *Copy, scope Scope) (all []string) {
+		t.Helper()
+		for _, o := range list(t, c, scope).Objects {
+			all = append(all, o.Namespace+"/"+o.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	first := list(t, c, Scope{Resource: pods, Namespace: "a"})
+	for range 2 {
+		for scope, want := range map[Scope]string{{Resource: pods}: "[a/old a/one b/one]", {Resource: pods, Namespace: "a"}: "[a/old a/one]"} {
+			if got := fmt.Sprint(names(c, scope)); got != want {
+				t.Errorf("%s has %s, want %s", scope, got, want)
+			}
+		}
+	}
+	if s := c.Summary(); len(s.Resources) != 1 || s.Resources[0].Count != 3 || !s.From.Equal(first.At) {
+		t.Errorf("the summary is %+v, want one listing with three objects, since %s", s, first.At)
+	}
+	n := 0
+	for range c.Objects() {
+		n++
+	}
+	if n != 3 {
+		t.Errorf("the copy yields %d objects, want 3", n)
 	}
 }
 

@@ -63,7 +63,8 @@ func (c *Copy) Summary() Summary {
 	return s
 }
 
-// Objects yields the objects of all kept listings with their resources. An object in several listings is yielded several times.
+// Objects yields the objects of all kept listings with their resources. An object that was listed in several versions of its resource is
+// yielded several times.
 func (c *Copy) Objects() iter.Seq2[Object, schema.GroupVersionResource] {
 	return func(yield func(Object, schema.GroupVersionResource) bool) {
 		for _, l := range c.kept() {
