@@ -3,6 +3,7 @@ package shapes
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/printable"
@@ -89,15 +90,87 @@ func (d Difference) title() string {
 	return printable.Line(fmt.Sprintf("%7s  %-20s %s  %s", thousands(d.Count), comparisonWords[d.Verdict], cmp.Or(d.Short, "requests"), firstOf(d.Objects)))
 }
 
-func (d Difference) text() string {
+// text describes a difference. It appends a remark to each change; nil for none.
+func (d Difference) text(remarks []string) string {
 	lines := []string{d.title()}
-	for _, c := range d.Changes[:min(maxChanges, len(d.Changes))] {
-		lines = append(lines, printable.Line("         "+c.String()))
+	for i, c := range d.Changes[:min(maxChanges, len(d.Changes))] {
+		line := "         " + c.String()
+		if remarks != nil {
+			line += remarks[i]
+		}
+		lines = append(lines, printable.Line(line))
 	}
 	if more := len(d.Changes) - maxChanges; more > 0 {
 		lines = append(lines, fmt.Sprintf("         … %s more: see --report=FILE", plural(more, "difference")))
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// parts returns the texts about the differences. Differences of one kind are one part if they have more than maxNames objects.
+func (a *Against) parts() []part {
+	byKind := make(map[string][]Difference)
+	for _, d := range a.Differences {
+		byKind[d.kind()] = append(byKind[d.kind()], d)
+	}
+	shown := make([]Difference, 0, len(a.Differences))
+	remarks := make(map[string][]string) // remarks about the changes, by the ids of merged differences
+	for _, same := range byKind {
+		if all, about := merged(same); len(same) > 1 && all.Count > maxNames {
+			shown, remarks[all.ID] = append(shown, all), about
+		} else {
+			shown = append(shown, same...)
+		}
+	}
+	slices.SortFunc(shown, compareDifferences)
+	var parts []part
+	for _, d := range shown {
+		parts = append(parts, part{title: d.title(), body: d.text(remarks[d.ID]), objects: d.Count})
+	}
+	return parts
+}
+
+// kind returns the difference as text, without values that can depend on the object.
+func (d Difference) kind() string {
+	parts := []string{string(d.Verdict), d.Resource}
+	for _, c := range d.Changes {
+		if c.perObject {
+			c.Old, c.New = strings.Repeat("x", min(1, len(c.Old))), strings.Repeat("x", min(1, len(c.New)))
+		}
+		parts = append(parts, c.String())
+	}
+	return strings.Join(parts, "\n")
+}
+
+// merged merges differences of the same kind, with the values of the first one. The remarks have the numbers of values.
+func merged(same []Difference) (Difference, []string) {
+	all := same[0]
+	example := all.Objects[0]
+	all.Objects = nil
+	values := make([]map[Change]bool, len(all.Changes))
+	for i := range values {
+		values[i] = make(map[Change]bool)
+	}
+	all.Count = 0
+	for _, d := range same {
+		all.Count += d.Count
+		all.Objects = append(all.Objects, d.Objects...)
+		for i, c := range d.Changes {
+			values[i][c] = true
+		}
+	}
+	slices.Sort(all.Objects)
+	remarks := make([]string, len(values))
+	for i, of := range values {
+		if len(of) > 1 {
+			remarks[i] = fmt.Sprintf(" (%s; %s: see --report=FILE)", example, plural(len(of), "different value"))
+		}
+	}
+	return all, remarks
+}
+
+// compareDifferences sorts new failures first, and then by the number of objects.
+func compareDifferences(x, y Difference) int {
+	return cmp.Or(cmp.Compare(slices.Index(comparisons, x.Verdict), slices.Index(comparisons, y.Verdict)), -cmp.Compare(x.Count, y.Count), cmp.Compare(x.ID, y.ID))
 }
 
 // noise returns the text about the fields that are not compared.

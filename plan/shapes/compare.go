@@ -59,9 +59,7 @@ func compare(now, first, second Trial, own func(Trial) ownFields, foreign bool) 
 		slices.Sort(d.Objects)
 		a.Differences = append(a.Differences, *d)
 	}
-	slices.SortFunc(a.Differences, func(x, y Difference) int {
-		return cmp.Or(cmp.Compare(slices.Index(comparisons, x.Verdict), slices.Index(comparisons, y.Verdict)), -cmp.Compare(x.Count, y.Count), cmp.Compare(x.ID, y.ID))
-	})
+	slices.SortFunc(a.Differences, compareDifferences)
 	a.Requests = countRequests(first.Requests)
 	a.Handlers = c.versions.differences()
 	return a
@@ -185,11 +183,13 @@ type facts struct {
 }
 
 // fact is a compared value of an object. An object without the fact is compared as if the value were otherwise. For the field of an object,
-// parent is the path of the map or list that contains the field. The handlers in by are the cause of the fact.
+// parent is the path of the map or list that contains the field. If perObject is true, the value can depend on the object, because it is
+// a field or a message. The handlers in by are the cause of the fact.
 type fact struct {
 	value, otherwise, parent string
 
-	by []string
+	perObject bool
+	by        []string
 }
 
 // differences returns the facts that differ, with the values of f as old values.
@@ -199,7 +199,7 @@ func (f facts) differences(now facts) []Change {
 	var all []Change
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		a, b := f.values[path], now.values[path]
-		c := Change{Path: path}
+		c := Change{Path: path, perObject: a != nil && a.perObject || b != nil && b.perObject}
 		switch {
 		case a == nil:
 			c.Old, c.New = b.otherwise, b.value
@@ -223,14 +223,14 @@ func (c *comparer) factsOf(s Shape, reference []Write) facts {
 	for _, h := range s.Handlers {
 		path := names.next(strings.TrimSpace("handler " + h.ID + " " + h.Reason))
 		f.set(path, string(h.Outcome), h.ID)
-		f.set(path+" error", h.Error, h.ID)
+		f.setMessage(path+" error", h.Error, h.ID)
 		f.set(path+" delay", h.Delay, h.ID)
 		f.set(path+" step", h.Step, h.ID)
 		f.failures[path] = h.Outcome == OutcomeFails
 	}
 	if p := s.Pass; p != nil {
 		f.set("pass", p.Outcome)
-		f.set("pass message", p.Message)
+		f.setMessage("pass message", p.Message)
 		f.failures["pass"] = p.Outcome == string(inspect.PassFailed) || p.Refused > 0
 	}
 	f.set("own changes", strings.Join(s.Own, ", "))
@@ -247,9 +247,9 @@ func (c *comparer) factsOf(s Shape, reference []Write) facts {
 		}
 		for _, change := range w.Changes {
 			parent := path + " " + change.Path[:max(0, strings.LastIndexAny(change.Path, ".["))]
-			f.values[path+" "+change.Path] = &fact{change.New, change.Old, parent, w.By}
+			f.values[path+" "+change.Path] = &fact{change.New, change.Old, parent, true, w.By}
 		}
-		f.set(path+" refused", strings.Join(w.Refused, "; "), w.By...)
+		f.setMessage(path+" refused", strings.Join(w.Refused, "; "), w.By...)
 		f.failures[path] = len(w.Refused) > 0
 	}
 	maps.DeleteFunc(f.failures, func(_ string, failed bool) bool { return !failed })
@@ -262,6 +262,13 @@ func (c *comparer) factsOf(s Shape, reference []Write) facts {
 func (f facts) set(path, value string, by ...string) {
 	if value != "" {
 		f.values[path] = &fact{value: value, by: by}
+	}
+}
+
+// setMessage sets a fact that is a message about the object.
+func (f facts) setMessage(path, message string, by ...string) {
+	if message != "" {
+		f.values[path] = &fact{value: message, perObject: true, by: by}
 	}
 }
 

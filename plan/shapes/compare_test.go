@@ -2,6 +2,7 @@ package shapes
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func failing(t Trial, i int, message string) Trial {
 func found(a *Against) []string {
 	var all []string
 	for _, d := range a.Differences {
-		all = append(all, strings.Join(strings.Fields(d.text()), " "))
+		all = append(all, strings.Join(strings.Fields(d.text(nil)), " "))
 	}
 	return all
 }
@@ -83,6 +84,56 @@ func TestCompare_EqualDifferencesAreOne(t *testing.T) {
 	a := Compare(trial("9Gi"), trial("1Gi"), trial("1Gi"))
 	if len(a.Differences) != 1 || a.Differences[0].Count != claims || a.AsBefore != 0 {
 		t.Errorf("%d differences, %d as before", len(a.Differences), a.AsBefore)
+	}
+}
+
+// TestWrite_DifferencesInTheSameFieldsAreOneEntry compares builds that set a number of each claim to
+// different values, and a tier to equal values. The handler fails for claim-2, and claim-1 has its number in the field b.
+func TestWrite_DifferencesInTheSameFieldsAreOneEntry(t *testing.T) {
+	trial := func(claims, shift int) Trial {
+		var all []proxy.Request
+		for i := range claims {
+			other := "a"
+			if i == 1 {
+				other = "b"
+			}
+			all = append(all, child(t, i, fmt.Sprintf("claim-%d-data", i), fmt.Sprintf(`{%q:%d,"tier":"t-%d"}`, other, 10*i+10+shift, shift)))
+		}
+		return handledClaims(claims, all...)
+	}
+	field := "~ persistentvolumeclaims.v1 {namespace}/{name}-data spec."
+	entries := func(claims int) (entries []string) {
+		a := Compare(failing(trial(claims, 2), 2, "broken"), trial(claims, 1), trial(claims, 1))
+		if len(a.Differences) != claims {
+			t.Errorf("%d claims have %d differences in the report, want one for each", claims, len(a.Differences))
+		}
+		objects := 0
+		for _, p := range a.parts() {
+			objects += p.objects
+			entries = append(entries, strings.Join(strings.Fields(p.body), " "))
+		}
+		if objects != claims {
+			t.Errorf("the entries have %d objects, want %d", objects, claims)
+		}
+		return entries
+	}
+	got := entries(7)
+	for i, want := range []string{
+		"1 newly fail claim app/claim-2 ~ handler create create: succeeds → fails",
+		"5 differ claim app/claim-0, app/claim-3, app/claim-4, … " + field + "a: ",
+		"1 differ claim app/claim-1 " + field + "b: 21 → 22 " + field + `tier: "t-1" → "t-2"`,
+	} {
+		if len(got) != 3 || !strings.HasPrefix(got[i], want) {
+			t.Fatalf("got\n%s\nwant the start\n%s", strings.Join(got, "\n"), want)
+		}
+	}
+	example := regexp.MustCompile(`a: (\d)1 → (\d)2 \(app/claim-(\d); 5 different values: see --report=FILE\) ` + regexp.QuoteMeta(field+`tier: "t-1" → "t-2"`) + "$").FindStringSubmatch(got[1])
+	if example == nil || example[1] != example[2] || example[1] != fmt.Sprint(int(example[3][0]-'0')+1) {
+		t.Errorf("the entry is %s", got[1])
+	}
+	// Three objects with the same fields are shown one by one.
+	if got := entries(5); len(got) != 5 {
+		t.Errorf("five claims have the entries\n%s", strings.Join(got, "\n"))
 	}
 }
 

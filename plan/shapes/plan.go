@@ -126,6 +126,8 @@ type Change struct {
 	Path string `json:"path"`
 	Old  string `json:"old,omitempty"` // empty if there was no value
 	New  string `json:"new,omitempty"` // empty if there is no value
+
+	perObject bool // true for a field or a message, whose values can depend on the object; only set in a comparison
 }
 
 // Request counts requests.

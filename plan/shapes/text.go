@@ -68,10 +68,7 @@ type part struct {
 func (p *Plan) parts() []part {
 	var all []part
 	if p.Against != nil {
-		for _, d := range p.Against.Differences {
-			all = append(all, part{title: d.title(), body: d.text(), objects: d.Count})
-		}
-		return all
+		return p.Against.parts()
 	}
 	for _, s := range p.Shapes {
 		quiet := s.Verdict == VerdictUnchanged || s.Verdict == VerdictRecords || s.Verdict == VerdictPaused
