@@ -105,6 +105,35 @@ func TestAnswer_OutsideOfTheSelectionIsNotHandled(t *testing.T) {
 	}
 }
 
+// TestAnswer_SkippedWithUnwrittenConditionsIsUnsettled has a cycle that leaves the conditions to a later cycle, for example to the one after
+// a pass. The inspector must not show the object as settled in between.
+func TestAnswer_SkippedWithUnwrittenConditionsIsUnsettled(t *testing.T) {
+	for _, later := range []bool{true, false} {
+		c, ends := written(t), new(endedCycles)
+		c.sent.later = later
+		c.memory.Ledger.Answer = c.sent.answer
+		c.deps.Now, c.deps.Sink = time.Now, new(observe.Sink)
+		c.deps.Sink.Subscribe(ends)
+		if next := c.followAnswer(t.Context(), nil, nil, nil); next != nil || len(*ends) != 1 {
+			t.Fatalf("the cycle has emitted %d ends, want 1; the object is handled next in %v", len(*ends), next)
+		}
+		if end := (*ends)[0]; !end.Skipped || end.Unwritten != later || end.Subject.Object != c.sent.answer {
+			t.Errorf("conditions for later: %t, and the cycle has emitted %+v", later, end)
+		}
+	}
+}
+
+// endedCycles collects the ends of cycles.
+type endedCycles []observe.Ended
+
+func (*endedCycles) Kinds() []observe.Kind { return []observe.Kind{observe.KindEnded} }
+
+func (e *endedCycles) Receive(event observe.Event) {
+	if end, ok := event.(observe.Ended); ok {
+		*e = append(*e, end)
+	}
+}
+
 func with(c *cycle, change func(*cycle)) *cycle {
 	change(c)
 	return c
