@@ -223,7 +223,8 @@ func unsettled(s *inspect.Snapshot) (busy int, running bool) {
 	return busy, running
 }
 
-// isOver reports whether a handler is no longer called because the object is being deleted. A reconcile handler stays in the phase next.
+// isOver reports whether a handler is no longer called because the object is being deleted. In operators with an older SDK, a reconcile
+// handler stays in the phase next.
 func isOver(o *inspect.Object, h inspect.HandlerState) bool {
 	return h.Kind == inspect.KindReconcile && h.State == inspect.PhaseNext && o.Cause != nil && o.Cause.Reason == inspect.ReasonDelete
 }

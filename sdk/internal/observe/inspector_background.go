@@ -56,8 +56,7 @@ func showTask(s *inspect.HandlerState, d handlers.Decision, background Backgroun
 	case retired, deleting && called:
 		s.State = inspect.PhaseDone
 	case deleting:
-		s.Why = &inspect.Mismatch{Kind: inspect.MismatchDeleted, Path: "metadata.deletionTimestamp", Is: "present", Wants: "absent"}
-		s.State = inspect.PhaseFiltered
+		s.Why, s.State = endedByDeletion(), inspect.PhaseFiltered
 	default:
 		s.State = inspect.PhaseNext
 	}

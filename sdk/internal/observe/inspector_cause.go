@@ -37,8 +37,11 @@ func (o *shown) planned(e Planned) {
 	case e.Cause != nil:
 		o.showCause(e)
 	}
-	if e.PassDue {
+	switch {
+	case e.PassDue:
 		o.showDuePass()
+	case e.Subject.Object.Deleting:
+		o.endPasses()
 	}
 }
 
@@ -50,6 +53,22 @@ func (o *shown) showDuePass() {
 			s.State, s.Error, s.Next = inspect.PhaseNext, nil, time.Time{}
 		}
 	}
+}
+
+// endPasses shows that the reconcile handler has no more passes, because the object is being deleted. The outcome of the last pass stays
+// visible.
+func (o *shown) endPasses() {
+	for i := range o.Handlers {
+		s := &o.Handlers[i]
+		if groupOf(*s) == handlers.Reconciling && (s.State == inspect.PhaseNext || s.State == inspect.PhaseRetrying) {
+			s.State, s.Why, s.Next, s.Slot = inspect.PhaseFiltered, endedByDeletion(), time.Time{}, false
+		}
+	}
+}
+
+// endedByDeletion returns the reason why a handler is not called for an object that is being deleted.
+func endedByDeletion() *inspect.Mismatch {
+	return &inspect.Mismatch{Kind: inspect.MismatchDeleted, Path: "metadata.deletionTimestamp", Is: "present", Wants: "absent"}
 }
 
 // ownersOf returns the owner references of an object; nil if the object cannot be decoded.

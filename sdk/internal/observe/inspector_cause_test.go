@@ -2,6 +2,7 @@ package observe
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -268,5 +269,38 @@ func TestInspector_ObjectIsUnsettledUntilItsDuePassEnds(t *testing.T) {
 		expect(version, end.state)
 		plan(version, false)
 		expect(version, end.state)
+	}
+}
+
+// TestInspector_ObjectInDeletionAwaitsNoPass deletes objects after the plan of their first pass, during a wait, and after the pass.
+func TestInspector_ObjectInDeletionAwaitsNoPass(t *testing.T) {
+	reconcile := &handlers.Handler{ID: "reconcile", Family: handlers.Reconcile}
+	deleted := &inspect.Mismatch{Kind: inspect.MismatchDeleted, Path: "metadata.deletionTimestamp", Is: "present", Wants: "absent"}
+	for name, test := range map[string]struct {
+		pass *handlers.Outcome
+		want inspect.HandlerPhase
+		why  *inspect.Mismatch
+	}{
+		"no pass":          {nil, inspect.PhaseFiltered, deleted},
+		"a pass waits":     {&handlers.Outcome{Waits: true}, inspect.PhaseFiltered, deleted},
+		"a pass succeeded": {&handlers.Outcome{Final: true}, inspect.PhaseDone, nil},
+	} {
+		// The operator keeps showing the last cause of an object that is held only by other finalizers.
+		for _, reason := range []handlers.Reason{handlers.ReasonDelete, handlers.ReasonFree} {
+			in := newInspected(reconcile)
+			subject := podSubject("a", "1")
+			in.handle(subject, &handlers.Cause{Resource: &pods, Reason: handlers.ReasonCreate}, nil)
+			if test.pass != nil {
+				Emit(&in.sink, AttemptStarted{Subject: subject, Handler: reconcile})
+				Emit(&in.sink, AttemptEnded{Subject: subject, Handler: reconcile, Began: time.Now(), Outcome: *test.pass})
+			}
+			Emit(&in.sink, Ended{Subject: subject, Finished: true, At: time.Now()})
+			subject.Object = podObject("a", "2")
+			subject.Object.Deleting = true
+			in.handle(subject, &handlers.Cause{Resource: &pods, Reason: reason, Deleted: true}, nil)
+			if h := in.only(t).Handlers[0]; h.State != test.want || !reflect.DeepEqual(h.Why, test.why) {
+				t.Errorf("%s, %s: the handler is %s, why: %+v", name, reason, h.State, h.Why)
+			}
+		}
 	}
 }
