@@ -51,6 +51,20 @@ func (c *cluster) load(t *testing.T, resource schema.GroupResource, objects ...a
 	return nil
 }
 
+// discovery returns a client for the APIs of the server, which can also get paths that are no resources.
+func (c *cluster) discovery(t *testing.T) *discovery.DiscoveryClient {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
 // unloadable are the built-in resources of which no object is stored.
 var unloadable = []string{"bindings", "componentstatuses"}
 
@@ -58,15 +72,7 @@ var unloadable = []string{"bindings", "componentstatuses"}
 // object under a wrong key is not found.
 func TestLoad_EveryBuiltInResource(t *testing.T) {
 	c := start(t, "--ephemeral", "--copy")
-	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	disco, err := discovery.NewDiscoveryClientForConfig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists, err := disco.ServerPreferredResources()
+	lists, err := c.discovery(t).ServerPreferredResources()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,15 +234,7 @@ func TestCopy_SavesMemory(t *testing.T) {
 		saves bool
 	}{{[]string{"--ephemeral", "--copy"}, true}, {[]string{"--ephemeral", "--node=false"}, false}} {
 		c := start(t, test.args...)
-		cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
-		if err != nil {
-			t.Fatal(err)
-		}
-		disco, err := discovery.NewDiscoveryClientForConfig(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		metrics, err := disco.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+		metrics, err := c.discovery(t).RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
