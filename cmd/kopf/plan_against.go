@@ -111,11 +111,41 @@ func (p *planner) compileOther(ctx context.Context, patterns []string) (err erro
 	b := p.against
 	if b.binary, err = p.compile(ctx, b.dir, patterns); err != nil {
 		if _, ok := errors.AsType[*runner.BuildFailure](err); ok { // its list of errors is printed without the text around
-			p.say("--against=%s does not build. The build has no files that git ignores, such as go.work:", b.name)
+			p.sayUnbuilt()
 		}
 		return fmt.Errorf("build %s of %s: %w", b.name, p.build.root, err)
 	}
 	return nil
+}
+
+// sayUnbuilt explains why the git ref may not build although this build does.
+func (p *planner) sayUnbuilt() {
+	b := p.against
+	work := b.ignoredWork(p.build.root)
+	if work == "" {
+		p.say("--against=%s does not build. The build has no files that git ignores:", b.name)
+		return
+	}
+	p.say("--against=%s does not build. The build has no files that git ignores, such as %s", b.name, work)
+	p.say("commit it (git add -f %s), or use replace in go.mod; for an older ref, run kopf build in a checkout with a go.work, and use --against=PROGRAM. The errors:", shellWord(work))
+}
+
+// ignoredWork returns the go.work of the repository that the files of the ref do not have; empty if none is missing.
+func (b *planBuild) ignoredWork(repository string) string {
+	for dir := b.dir; isWithin(dir, b.root); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return ""
+		}
+		within, err := filepath.Rel(b.root, dir)
+		if err != nil {
+			return ""
+		}
+		work := filepath.Join(repository, within, "go.work")
+		if _, err := os.Stat(work); err == nil {
+			return work
+		}
+	}
+	return ""
 }
 
 // copyProgram copies a file, and makes the copy executable.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/kopf-dev/kopf/plan/shapes"
+	"github.com/kopf-dev/kopf/runner"
 )
 
 // git runs git in a folder, and returns the output.
@@ -130,6 +131,58 @@ func TestPlanner_LooksForTheRefBeforeTheBuilds(t *testing.T) {
 	}
 	if err := p.close(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPlanner_NamesTheWayOutOfAnIgnoredWorkspace compares with a ref whose module is only found by a go.work that git ignores.
+func TestPlanner_NamesTheWayOutOfAnIgnoredWorkspace(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", shortDir(t))
+	t.Setenv("GOWORK", "")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q")
+	for name, text := range map[string]string{
+		".gitignore": "go.work\n", "go.work": "go 1.26.0\n\nuse (\n\t./limits\n\t./op\n)\n", "limits/go.mod": "module example.com/limits\n\ngo 1.26.0\n",
+		"limits/limits.go": "package limits\n", "op/go.mod": "module example.com/op\n\ngo 1.26.0\n", "op/op.go": "package op\n\nimport _ \"example.com/limits\"\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-q", "-m", "old")
+	said := func() string {
+		t.Helper()
+		var lines []string
+		p := planner{flags: &planFlags{against: "HEAD"}, patterns: []string{"."}, say: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
+		p.build.binary = "built"
+		if p.builder, err = runner.NewBuilder(); err != nil {
+			t.Fatal(err)
+		}
+		err := p.builds(t.Context(), filepath.Join(dir, "op"))
+		if _, ok := errors.AsType[*runner.BuildFailure](err); !ok {
+			t.Errorf("the build of the ref ends with %v", err)
+		}
+		if err := p.close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(lines, "\n")
+	}
+	work := filepath.Join(dir, "go.work")
+	if got, want := said(), "--against=HEAD does not build. The build has no files that git ignores, such as "+work+"\ncommit it (git add -f "+work+"), or use replace in go.mod; "; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if err := os.Remove(work); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := said(), "--against=HEAD does not build. The build has no files that git ignores:"; got != want {
+		t.Errorf("without a go.work: got %s, want %s", got, want)
 	}
 }
 
