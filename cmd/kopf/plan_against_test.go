@@ -134,7 +134,7 @@ func TestPlanner_LooksForTheRefBeforeTheBuilds(t *testing.T) {
 	}
 }
 
-// TestPlanner_NamesTheWayOutOfAnIgnoredWorkspace compares with a ref whose module is only found by a go.work that git ignores.
+// TestPlanner_NamesTheWayOutOfAnIgnoredWorkspace compares with a ref that finds the SDK only by a go.work that git ignores.
 func TestPlanner_NamesTheWayOutOfAnIgnoredWorkspace(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", shortDir(t))
 	t.Setenv("GOWORK", "")
@@ -144,8 +144,8 @@ func TestPlanner_NamesTheWayOutOfAnIgnoredWorkspace(t *testing.T) {
 	}
 	git(t, dir, "init", "-q")
 	for name, text := range map[string]string{
-		".gitignore": "go.work\n", "go.work": "go 1.26.0\n\nuse (\n\t./limits\n\t./op\n)\n", "limits/go.mod": "module example.com/limits\n\ngo 1.26.0\n",
-		"limits/limits.go": "package limits\n", "op/go.mod": "module example.com/op\n\ngo 1.26.0\n", "op/op.go": "package op\n\nimport _ \"example.com/limits\"\n",
+		".gitignore": "go.work\n", "go.work": "go 1.26.0\n\nuse (\n\t./op\n\t/the/checkout/sdk\n)\n", "op/go.mod": "module example.com/op\n\ngo 1.26.0\n",
+		"op/op.go": "package op\n\nimport \"github.com/kopf-dev/kopf/sdk/kopf\"\n\nfunc Register(*kopf.Registry) {}\n",
 	} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
