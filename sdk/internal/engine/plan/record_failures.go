@@ -34,12 +34,16 @@ func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
 	if err != nil {
 		return err
 	}
-	if versions := versionsInUse.Load(); versions != nil {
-		versions.fail(p, failed)
-	}
-	if p.Cause.Reason == handlers.ReasonDelete {
-		for i := range failed {
-			failed[i].UID = w.situation.Object.UID
+	for i := range failed {
+		f := &failed[i]
+		f.Rehandled = p.Cause.Again
+		for _, h := range p.Selected {
+			if h.ID == f.Top() {
+				f.Version = h.Version
+			}
+		}
+		if p.Cause.Reason == handlers.ReasonDelete {
+			f.UID = w.situation.Object.UID
 		}
 	}
 	has := func(id string) bool {

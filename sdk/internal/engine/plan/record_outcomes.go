@@ -21,22 +21,16 @@ func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.Hand
 	case p.Hold != HoldNothing:
 	case !p.Cause.Reason.Handled():
 		err = w.endReverted()
-	case len(p.Selected) == 0 && p.Recall != nil:
-		r.Forgotten, r.Finished = p.Recall.failures, true
-		if p.Recall.isMarked() { // the handler has not to be called
-			if err = w.endVersions(p.Progress); err == nil {
-				err = w.endUnhandled()
-			}
-			break
-		}
-		err = w.storeFailures(state.Progress{}.WithPurpose(string(p.Cause.Reason)), out)
-	case len(p.Selected) == 0:
+	case len(p.Selected) == 0 && (p.Recall == nil || p.Recall.isMarked()): // the handler of a mark has not to be called
 		err = w.endUnhandled()
+	case len(p.Selected) == 0:
+		r.Forgotten, r.Finished = p.Recall.failures, true
+		err = w.storeFailures(state.Progress{}.WithPurpose(string(p.Cause.Reason)), out)
 	default:
 		err = w.storeOutcomes(out)
 	}
 	if versions := versionsInUse.Load(); versions != nil && err == nil && r.Finished {
-		r.Marked = versions.next(&w)
+		err = versions.end(&w)
 	}
 	if err == nil && len(r.Delays) == 0 && len(out.Parked) == 0 {
 		w.release()
@@ -75,9 +69,6 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	if err := w.storeFailures(r.Progress, out); err != nil {
 		return err
 	}
-	if err := w.endVersions(r.Progress); err != nil {
-		return err
-	}
 	if p.Cause.Deleted && w.situation.Served.Handlers.DeletesChildren() {
 		r.Unfinished = false // the records stay until the children are deleted: a restart must not call the handlers again
 	} else if err := w.purge(r.Progress); err != nil {
@@ -94,14 +85,6 @@ func (p *Plan) withSub(progress state.Progress, sub string) state.Progress {
 		}
 	}
 	return progress
-}
-
-// endVersions records the versions of the handlers that are done.
-func (w *recorder) endVersions(progress state.Progress) error {
-	if versions := versionsInUse.Load(); versions != nil {
-		return versions.store(w, progress)
-	}
-	return nil
 }
 
 // endUnhandled ends a cause without handlers. Records of removed handlers must not count for the next cause.

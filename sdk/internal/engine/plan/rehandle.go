@@ -16,19 +16,15 @@ import (
 
 // rehandlers are the functions for versions. Operators without versions do not link them.
 type rehandlers struct {
-	plan  func(*Plan, *Situation, *View)
-	store func(*recorder, state.Progress) error
-	fail  func(*Plan, []state.Failure)
-	next  func(*recorder) bool
+	plan func(*Plan, *Situation, *View)
+	end  func(*recorder) error
 }
 
 var versionsInUse atomic.Pointer[rehandlers]
 
 // UseVersions makes the operators of the process store the versions of handlers, and call the handlers of marks.
 func UseVersions() {
-	versionsInUse.Store(&rehandlers{
-		plan: (*Plan).planRehandling, store: (*recorder).storeVersions, fail: (*Plan).setVersions, next: (*recorder).marksNext,
-	})
+	versionsInUse.Store(&rehandlers{plan: (*Plan).planRehandling, end: (*recorder).endVersions})
 }
 
 // planRehandling replaces the cause of an unchanged object by the cause for the handler of a mark. Retries of failed handlers have
@@ -72,11 +68,12 @@ func (p *Plan) again(s *Situation, h *handlers.Handler) *handlers.Cause {
 // isMarked reports whether the cause is for the handler of a mark.
 func (r *recall) isMarked() bool { return r != nil && r.marked != nil }
 
-// storeVersions ends the marks of the handlers that are done, and records the versions of those that have succeeded. A handler of a mark
-// whose filters do not match the object has nothing to do, and counts as succeeded.
-func (w *recorder) storeVersions(progress state.Progress) error {
-	p, versions := w.plan, w.view.Versions()
-	if !w.situation.Served.Handlers.Versioned() || p.Cause.Deleted {
+// endVersions ends the marks of the handlers of a finished cause, and records the versions of the handlers that have succeeded. A handler
+// of a mark whose filters do not match the object has nothing to do, and counts as succeeded. It sets Marked if the object has a mark for
+// another handler of the operator, which follows the cause.
+func (w *recorder) endVersions() error {
+	p, set, versions := w.plan, w.situation.Served.Handlers, w.view.Versions()
+	if !set.Versioned() || p.Cause.Deleted {
 		return nil
 	}
 	handled := map[string]string{}
@@ -87,44 +84,21 @@ func (w *recorder) storeVersions(progress state.Progress) error {
 		}
 	}
 	for _, h := range p.Selected {
-		one, known := progress.Handler(h.ID)
-		if h.Version == "" || !known || !one.Finished() {
+		if h.Version == "" {
 			continue
 		}
 		versions.RemoveMark(w.view.Stored, h.ID, h.Version, w.own)
 		failed := func(f state.Failure) bool { return f.Top() == h.ID } // a sub-handler
-		if one.Record.Success && !slices.ContainsFunc(w.record.Failures, failed) {
+		if one, _ := w.record.Progress.Handler(h.ID); one.Record.Success && !slices.ContainsFunc(w.record.Failures, failed) {
 			handled[h.ID] = h.Version
 		}
-	}
-	return versions.Store(w.view.Stored, handled, w.own)
-}
-
-// marksNext reports whether the object has a mark for another handler of the operator, which follows the finished cause.
-func (w *recorder) marksNext() bool {
-	set, versions := w.situation.Served.Handlers, w.view.Versions()
-	if !set.Versioned() || w.plan.Cause.Deleted {
-		return false
 	}
 	for _, mark := range versions.Marks(w.view.Stored) {
 		known := func(h *handlers.Handler) bool {
 			return h.Version != "" && h.ID == mark.Handler && h.Version == mark.Version
 		}
 		_, ended := w.own.Lookup(object.Path{"metadata", "annotations", versions.MarkKey(mark.Handler, w.view.Stored)})
-		if !ended && set.Any(handlers.Changing, known) {
-			return true
-		}
+		w.record.Marked = w.record.Marked || !ended && set.Any(handlers.Changing, known)
 	}
-	return false
-}
-
-// setVersions adds the versions of the failed handlers to their failures.
-func (p *Plan) setVersions(failed []state.Failure) {
-	for i := range failed {
-		for _, h := range p.Selected {
-			if h.ID == failed[i].Top() {
-				failed[i].Version, failed[i].Rehandled = h.Version, p.Cause.Again
-			}
-		}
-	}
+	return versions.Store(w.view.Stored, handled, w.own)
 }
