@@ -30,7 +30,9 @@ func (p *Plan) markRecalled(v *View, own *patch.Patch) error {
 // handlers. A deleted object has failures only if a handler keeps the object for them.
 func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
 	p, r, v := w.plan, w.record, w.view
-	failed, err := v.permanentFailures(progress, out.Subs, p.unstoredOld())
+	failed, err := readRecords(v, "progress of sub-handlers", func() ([]state.Failure, error) {
+		return progress.Failures(v.Stored, v.Progress, out.Subs, p.unstoredOld())
+	})
 	if err != nil {
 		return err
 	}

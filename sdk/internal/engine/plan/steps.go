@@ -2,10 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,12 +19,6 @@ import (
 // The count changes in the patch that ends a handling, which the operator sends anyway. Run in the record is the start of the
 // handling's progress record. If another operator ended the handling, it removed the progress record without counting; UseSteps
 // then finds another start, and counts the ended handling then.
-
-// usedSteps are the records of the handlers that have used keys in the cycle. It is safe for concurrent use.
-type usedSteps struct {
-	mu  sync.Mutex
-	all map[string]state.HandlerSteps
-}
 
 // stepRecorders store the steps of a handling that continues, and record the end of a handling. UseSteps puts the functions into
 // stepsInUse at run time, so that operators whose handlers use no keys do not link the functions. Until a process uses its first
@@ -40,9 +34,9 @@ func (v *View) StepStorage() state.StepStorage { return state.StepStorage{Prefix
 // Several goroutines of a handler may call it.
 func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerSteps {
 	stepsInUse.Store(&stepRecorders{store: (*recorder).storeSteps, end: (*recorder).endSteps})
-	v.steps.mu.Lock()
-	defer v.steps.mu.Unlock()
-	if used, ok := v.steps.all[id]; ok {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if used, ok := v.steps[id]; ok {
 		return used
 	}
 	steps := v.StepStorage().Read(v.Stored, id)
@@ -58,10 +52,10 @@ func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerStep
 		steps.Started = starts // an object has one creation and one deletion, although a process with an old version may have begun it anew
 	}
 	steps.Run = started
-	if v.steps.all == nil {
-		v.steps.all = make(map[string]state.HandlerSteps, 1)
+	if v.steps == nil {
+		v.steps = make(map[string]state.HandlerSteps, 1)
 	}
-	v.steps.all[id] = steps
+	v.steps[id] = steps
 	return steps
 }
 
@@ -75,29 +69,26 @@ func (r *recall) repeats(id string, run time.Time) bool {
 	return r != nil && slices.ContainsFunc(r.failures, func(f state.Failure) bool { return f.Handler == id && f.Started.Equal(run) })
 }
 
-// of returns the record of a handler; false if it has not used it in the cycle.
-func (u *usedSteps) of(id string) (state.HandlerSteps, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	steps, ok := u.all[id]
+// UsedSteps returns the record of a handler after [Plan.UseSteps]; false if the handler has not used it in the cycle.
+func (v *View) UsedSteps(id string) (state.HandlerSteps, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	steps, ok := v.steps[id]
 	return steps, ok
 }
 
-// UsedSteps returns the record of a handler after [Plan.UseSteps]; false if the handler has not used it in the cycle.
-func (v *View) UsedSteps(id string) (state.HandlerSteps, bool) { return v.steps.of(id) }
-
 // NoteSteps replaces the record of a handler that was returned by [Plan.UseSteps].
 func (v *View) NoteSteps(steps state.HandlerSteps) {
-	v.steps.mu.Lock()
-	defer v.steps.mu.Unlock()
-	v.steps.all[steps.Handler] = steps
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.steps[steps.Handler] = steps
 }
 
 // DropSteps forgets the record of a handler that was returned by [Plan.UseSteps], so that it is not written.
 func (v *View) DropSteps(handler string) {
-	v.steps.mu.Lock()
-	defer v.steps.mu.Unlock()
-	delete(v.steps.all, handler)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.steps, handler)
 }
 
 // HasSameRecords reports whether a version of the object has the same annotations of the operator as the view.
@@ -149,20 +140,18 @@ func (v *View) Recorded(record *patch.Patch, answer *object.Object) {
 	v.Tree, v.Stored, v.Newest = patch.Merged(v.Tree, merge), patch.Merged(v.Stored, merge), answer
 }
 
-// used returns the records of the cycle's handlers, sorted by their ids.
-func (u *usedSteps) used() []state.HandlerSteps {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var all []state.HandlerSteps
-	for _, id := range object.SortedKeys(u.all) {
-		all = append(all, u.all[id])
-	}
-	return all
+// usedSteps returns the records of the handlers that have used keys in the cycle, by the ids of the handlers.
+func (v *View) usedSteps() map[string]state.HandlerSteps {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	used := make(map[string]state.HandlerSteps, len(v.steps))
+	maps.Copy(used, v.steps)
+	return used
 }
 
 // storeSteps records the steps of a handling that continues.
 func (w *recorder) storeSteps() error {
-	for _, steps := range w.view.steps.used() {
+	for _, steps := range w.view.usedSteps() {
 		if err := w.view.StepStorage().Store(w.view.Stored, steps, w.own); err != nil {
 			return err
 		}
@@ -173,11 +162,10 @@ func (w *recorder) storeSteps() error {
 // endSteps records the end of the handling. A handler that has failed can be called again for the same change, and then uses the
 // same keys, also if its last attempt has used none.
 func (w *recorder) endSteps() error {
-	ended := w.view.steps.used()
+	ended := w.view.usedSteps()
 	for _, steps := range w.view.StepStorage().ReadAll(w.view.Stored, w.situation.Served.Changing) {
-		known := func(other state.HandlerSteps) bool { return other.Handler == steps.Handler }
-		if !steps.Run.IsZero() && !slices.ContainsFunc(ended, known) {
-			ended = append(ended, steps)
+		if _, used := ended[steps.Handler]; !used && !steps.Run.IsZero() {
+			ended[steps.Handler] = steps
 		}
 	}
 	for _, steps := range ended {
@@ -201,7 +189,7 @@ func (w *recorder) endSteps() error {
 func (w *recorder) ended(steps state.HandlerSteps) state.HandlerSteps {
 	ended := steps.Ended()
 	progress, _ := w.record.Progress.Handler(steps.Handler)
-	_, used := w.view.steps.of(steps.Handler)
+	_, used := w.view.UsedSteps(steps.Handler)
 	if reason := w.plan.Cause.Reason; (reason == handlers.ReasonCreate || reason == handlers.ReasonDelete) && (used || progress.Record.Started.Equal(steps.Run)) {
 		ended.Epoch = steps.Epoch
 	}

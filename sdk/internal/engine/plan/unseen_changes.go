@@ -30,7 +30,7 @@ func (w *recorder) rememberHandled(final []string, allDone bool) {
 	}
 	for _, id := range final {
 		_, acted := states.Hashes[id] // one of the handler's steps has acted on an earlier state in this process
-		if steps, _ := w.view.steps.of(id); !acted || !steps.Outdated {
+		if steps, _ := w.view.UsedSteps(id); !acted || !steps.Outdated {
 			states.Note(id, w.situation.Object, hash)
 		}
 	}

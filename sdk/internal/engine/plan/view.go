@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -14,7 +15,7 @@ import (
 )
 
 // View reads the operator's records from one version of an object, with the storages in the settings. It includes
-// unwritten records, and excludes records that cannot be decoded. It must be used by one goroutine.
+// unwritten records, and excludes records that cannot be decoded. It must be used by one goroutine, except for the steps.
 type View struct {
 	Tree    map[string]any // the version as it was received
 	Stored  map[string]any // the version with the unwritten records, and without the broken ones
@@ -28,7 +29,9 @@ type View struct {
 	Progress state.ProgressStorage
 	diffbase state.DiffBaseStorage
 	failures state.Failures
-	steps    usedSteps
+
+	mu    sync.Mutex
+	steps map[string]state.HandlerSteps // records of the handlers that have used keys in the cycle, by the ids of the handlers
 
 	rebind func(*object.Object)    // binds both storages to another version; nil binds them to the stored tree alone
 	warn   func(*state.BrokenMark) // callback for each broken record
@@ -99,13 +102,6 @@ func (v *View) Purge(progress state.Progress, ids []string, own *patch.Patch) er
 		return fmt.Errorf("purge the progress: %w", err)
 	}
 	return nil
-}
-
-// permanentFailures returns the permanent failures of handlers and sub-handlers of a finished cause. Subs are the
-// records of sub-handlers whose parents were called; old is the essence before the change, or nil if the diff base has
-// it.
-func (v *View) permanentFailures(progress state.Progress, subs map[string]state.Record, old map[string]any) ([]state.Failure, error) {
-	return readRecords(v, "progress of sub-handlers", func() ([]state.Failure, error) { return progress.Failures(v.Stored, v.Progress, subs, old) })
 }
 
 // readRecords calls a function that reads records, and repeats the call without each broken record. An object with broken
