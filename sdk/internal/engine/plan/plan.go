@@ -81,6 +81,13 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 		EventType: s.Event, Deleting: deleting, Blocked: p.Blocked, Handled: old != nil,
 		EssenceChanged: len(changes) > 0, Initial: s.Life.Listed && !s.Life.Resumed,
 	})
+	failed := func(f state.Failure) bool { return f.IsDeletionOf(s.Object.UID) }
+	if reason == handlers.ReasonDelete && slices.ContainsFunc(p.Failures, failed) { // the handlers are not called again without a request
+		reason = handlers.ReasonNoop
+		if initial {
+			reason = handlers.ReasonResume
+		}
+	}
 	p.Cause = &handlers.Cause{
 		Resource: s.Served.Resource, Object: s.Object, EventType: s.Event, Tree: v.Tree,
 		Reason: reason, Initial: initial, Deleted: deleting,
@@ -137,11 +144,7 @@ func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 // planRecall replaces the cause of an unchanged object by the cause for which its handlers failed, if a request or the
 // records ask to retry them. Changes and resuming have precedence.
 func (p *Plan) planRecall(s *Situation) {
-	if len(p.Failures) == 0 {
-		return
-	}
-	p.endFailedDeletion(s)
-	if !p.isUnchanged(s.Served.Handlers) {
+	if len(p.Failures) == 0 || !p.isUnchanged(s.Served.Handlers) {
 		return
 	}
 	r := &recall{}
@@ -168,27 +171,15 @@ func (p *Plan) planRecall(s *Situation) {
 		}
 	default:
 	}
-	cause := *p.Cause
-	cause.Reason, cause.Initial, cause.Old, cause.Again = reason, true, old, first.Rehandled
-	cause.Diff = object.ComputeDiff(treeOrNil(old), cause.New)
-	cause.Views = &handlers.Views{Memo: s.Memo}
-	p.Cause, p.Recall = &cause, r
+	p.Cause, p.Recall = p.repeatedCause(s, reason, old, first.Rehandled), r
 }
 
-// endFailedDeletion replaces the cause of an object whose deletion handlers finished with permanent failures, because
-// the handlers are not called again without a request.
-func (p *Plan) endFailedDeletion(s *Situation) {
-	handled := func(f state.Failure) bool { return f.IsDeletionOf(s.Object.UID) }
-	if p.Cause.Reason != handlers.ReasonDelete || !slices.ContainsFunc(p.Failures, handled) {
-		return
-	}
+// repeatedCause returns the cause for another call of handlers.
+func (p *Plan) repeatedCause(s *Situation, reason handlers.Reason, old map[string]any, rehandled bool) *handlers.Cause {
 	cause := *p.Cause
-	cause.Reason = handlers.ReasonNoop
-	if cause.Initial {
-		cause.Reason = handlers.ReasonResume
-	}
-	cause.Views = &handlers.Views{Memo: s.Memo}
-	p.Cause = &cause
+	cause.Reason, cause.Old, cause.Initial, cause.Again, cause.Views = reason, old, true, rehandled, &handlers.Views{Memo: s.Memo}
+	cause.Diff = object.ComputeDiff(treeOrNil(old), cause.New)
+	return &cause
 }
 
 // isUnchanged reports whether the object needs no handling except for retries of failed handlers.
@@ -204,27 +195,26 @@ func (p *Plan) isUnchanged(set *handlers.Set) bool {
 }
 
 func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
-	if p.Recall == nil {
+	switch r := p.Recall; {
+	case r == nil:
 		return set.Selected(handlers.Changing, p.Cause)
+	case r.called:
+		return []*handlers.Handler{r.marked}
+	case r.isMarked():
+		return nil
 	}
-	if p.Recall.isMarked() {
-		if !p.Recall.called {
-			return nil
-		}
-		return []*handlers.Handler{p.Recall.marked}
+	all := set.Selected(handlers.Changing, p.Cause)
+	if p.Recall.byID {
+		all = set.Handlers(handlers.Changing)
 	}
 	var hs []*handlers.Handler
-	if p.Recall.byID {
-		for _, h := range set.Handlers(handlers.Changing) {
-			same := func(other *handlers.Handler) bool { return other.ID == h.ID }
-			if !slices.ContainsFunc(hs, same) {
-				hs = append(hs, h)
-			}
+	for _, h := range all {
+		same := func(other *handlers.Handler) bool { return p.Recall.byID && other.ID == h.ID }
+		if p.Recall.has(h.ID) && !slices.ContainsFunc(hs, same) {
+			hs = append(hs, h)
 		}
-	} else {
-		hs = slices.Clone(set.Selected(handlers.Changing, p.Cause))
 	}
-	return slices.DeleteFunc(hs, func(h *handlers.Handler) bool { return !p.Recall.has(h.ID) })
+	return hs
 }
 
 // readProgress reads the progress of the cause. It counts the progress of unfinished earlier causes by their reasons,

@@ -51,18 +51,14 @@ func (p *Plan) planRehandling(s *Situation, v *View) {
 
 // again returns the cause for another call of a handler.
 func (p *Plan) again(s *Situation, h *handlers.Handler) *handlers.Cause {
-	cause := *p.Cause
-	cause.Initial, cause.Again, cause.Views = true, true, &handlers.Views{Memo: s.Memo}
 	switch creates := len(h.Reasons) == 0 || slices.Contains(h.Reasons, handlers.ReasonCreate); {
 	case h.Family == handlers.Resume:
-		cause.Reason = handlers.ReasonResume
+		return p.repeatedCause(s, handlers.ReasonResume, p.Cause.Old, true)
 	case h.Family == handlers.Create, h.Family == handlers.Field && creates:
-		cause.Reason, cause.Old = handlers.ReasonCreate, nil
+		return p.repeatedCause(s, handlers.ReasonCreate, nil, true)
 	default:
-		cause.Reason = handlers.ReasonUpdate
+		return p.repeatedCause(s, handlers.ReasonUpdate, p.Cause.Old, true)
 	}
-	cause.Diff = object.ComputeDiff(treeOrNil(cause.Old), cause.New)
-	return &cause
 }
 
 // isMarked reports whether the cause is for the handler of a mark.

@@ -59,14 +59,10 @@ func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerStep
 	return steps
 }
 
-// continues reports whether a handler is called again for the change of the handling that began at a time.
+// continues reports whether a handler is called again for the change of the handling that began at a time, also after a failure.
 func (p *Plan) continues(id string, run time.Time) bool {
-	return p.Progress.Began(id, run) || p.Recall.repeats(id, run)
-}
-
-// repeats reports whether a handler failed in the handling that began at a time, and is called again for the same change.
-func (r *recall) repeats(id string, run time.Time) bool {
-	return r != nil && slices.ContainsFunc(r.failures, func(f state.Failure) bool { return f.Handler == id && f.Started.Equal(run) })
+	failed := func(f state.Failure) bool { return f.Handler == id && f.Started.Equal(run) }
+	return p.Progress.Began(id, run) || p.Recall != nil && slices.ContainsFunc(p.Recall.failures, failed)
 }
 
 // UsedSteps returns the record of a handler after [Plan.UseSteps]; false if the handler has not used it in the cycle.
