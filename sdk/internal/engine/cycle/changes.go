@@ -51,7 +51,7 @@ func (c *cycle) noteFailed(failures []state.Failure) {
 // decide completes the plan and reports it. The object's daemons and timers were already started and stopped.
 func (c *cycle) decide(s *plan.Situation, passDue bool) error {
 	err := c.plan.Decide(s, c.view, c.writes.Own)
-	if c.plan.Finalizer == plan.FinalizerRemoved {
+	if c.plan.Hold == plan.HoldRemoving {
 		c.subject.Logger.Debug("Removing the finalizer, as there are no handlers requiring it.", observe.EventKey, observe.LogFinalizerRemoved)
 	}
 	c.report(observe.Planned{

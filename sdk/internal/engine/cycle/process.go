@@ -229,7 +229,7 @@ func (p *Processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situati
 	if err := c.detect(ctx, s); err != nil {
 		return nil, err
 	}
-	if c.plan.Finalizer == plan.FinalizerAdded {
+	if c.plan.Hold == plan.HoldAdding {
 		c.subject.Logger.Debug("Adding the finalizer, thus preventing the actual deletion.", observe.EventKey, observe.LogFinalizerAdded)
 	}
 	s.Stopping = p.followDaemons(c)

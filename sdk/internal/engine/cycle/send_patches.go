@@ -136,7 +136,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 	case result.Remaining != nil:
 		c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
 		changed = true
-	case (c.record.Released || c.plan.Finalizer == plan.FinalizerRemoved) && patched != nil && patched.Deleting:
+	case (c.record.Released || c.plan.Hold == plan.HoldRemoving) && patched != nil && patched.Deleting:
 		c.memory.Ledger.Released(memory.Vanishes(patched))
 		return true, nil, nil
 	}
@@ -152,7 +152,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 func (c *cycle) keepConditions(ctx context.Context) {
 	newest := cmp.Or(c.sent.answer, c.object)
 	switch {
-	case !c.served.Handlers.KeepsConditions(), c.plan.Cause == nil, c.plan.Hold == plan.HoldFinalizer, c.plan.Hold == plan.HoldUnwritten,
+	case !c.served.Handlers.KeepsConditions(), c.plan.Cause == nil, c.plan.Hold.ForWrite(),
 		c.record.Behind, c.memory.Outbox.Held != nil, c.sent.gone, c.object.Deleting, newest.Deleting, newest.Generation != c.object.Generation:
 		return // if the object is to be handled further, another cycle follows
 	}

@@ -32,28 +32,17 @@ type Situation struct {
 
 // Plan is the decision how a cycle handles the changes of an object. It is made before change handlers are called.
 type Plan struct {
-	Cause     *handlers.Cause // nil if the resource has neither change nor reconcile handlers, daemons nor timers
-	Changing  bool            // a change handler matches the object
-	Blocked   bool            // the object has the operator's finalizer
-	Finalizer FinalizerChange
-	Hold      Hold            // the reason why change handlers are not called in this cycle
-	Failures  []state.Failure // permanent failures that are recorded on the object
-	Recall    *recall         // failed handlers that are called again; nil for an ordinary cause
+	Cause    *handlers.Cause // nil if the resource has neither change nor reconcile handlers, daemons nor timers
+	Changing bool            // a change handler matches the object
+	Blocked  bool            // the object has the operator's finalizer
+	Hold     Hold            // the reason why change handlers are not called in this cycle
+	Failures []state.Failure // permanent failures that are recorded on the object
+	Recall   *recall         // failed handlers that are called again; nil for an ordinary cause
 
 	Selected   []*handlers.Handler // handlers of the cause; empty if its reason has no handlers
 	Progress   state.Progress      // progress of the selected handlers
 	Superseded map[string]state.Counts
 }
-
-// FinalizerChange is the change of the finalizer by a cycle.
-type FinalizerChange int
-
-// The values of FinalizerChange.
-const (
-	FinalizerUnchanged FinalizerChange = iota
-	FinalizerAdded
-	FinalizerRemoved
-)
 
 // Hold is the reason why a cycle does not call change handlers.
 type Hold int
@@ -62,10 +51,14 @@ type Hold int
 const (
 	HoldNothing     Hold = iota
 	HoldUnwritten        // outcomes of an earlier cycle must be written first
-	HoldFinalizer        // the handlers see the version with the changed finalizer
+	HoldAdding           // the handlers see the version with the added finalizer
+	HoldRemoving         // the handlers see the version without the finalizer, which nothing requires
 	HoldUninvolved       // no change handler matches the object
 	HoldDeletionEnd      // all handlers of the deletion are done
 )
+
+// ForWrite reports whether the handlers wait for a version that the operator makes.
+func (h Hold) ForWrite() bool { return h == HoldUnwritten || h == HoldAdding || h == HoldRemoving }
 
 // Detect compares the object with its last-handled state: it finds the cause, and whether change handlers match.
 func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
@@ -101,7 +94,7 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 	set := s.Served.Handlers
 	p.Changing = set.Has(handlers.Changing) && (set.Prematch(p.Cause) || p.Recall.isMarked())
 	if s.Event != watch.Deleted && !p.Cause.Deleted && !p.Blocked && set.RequiresFinalizer(p.Cause) {
-		p.Finalizer = FinalizerAdded
+		p.Hold = HoldAdding
 	}
 	return p, nil
 }
@@ -111,15 +104,13 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 	if s.Event != watch.Deleted && p.Blocked && len(s.Stopping) == 0 && !s.Served.Handlers.RequiresFinalizer(p.Cause) &&
 		!s.Served.Handlers.DeletesChildren() { // an object that the filters do not match any longer can still have children
-		p.Finalizer = FinalizerRemoved
+		p.Hold = HoldRemoving
 	}
 	switch {
-	case p.Finalizer == FinalizerAdded:
-		p.Hold = HoldFinalizer
+	case p.Hold == HoldAdding:
 		state.AddFinalizer(own, s.Finalizer)
 		return nil
-	case p.Finalizer == FinalizerRemoved:
-		p.Hold = HoldFinalizer
+	case p.Hold == HoldRemoving:
 		state.RemoveFinalizer(own, s.Finalizer)
 		return nil
 	case !p.Changing:
@@ -239,7 +230,7 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 
 // Engaged reports whether the cycle handles the changes of the object.
 func (p *Plan) Engaged() bool {
-	return p.Changing && p.Hold != HoldFinalizer && p.Hold != HoldUnwritten
+	return p.Changing && !p.Hold.ForWrite()
 }
 
 // Due returns the handlers from which the lifecycle chooses: handlers whose delay is over, and delayed handlers that a

@@ -144,10 +144,9 @@ func handlerOfFamily(id string, family handlers.Family) *handlers.Handler {
 
 func TestPlan_ByTheObjectAndTheEvent(t *testing.T) {
 	type want struct {
-		reason    handlers.Reason
-		hold      Hold
-		finalizer FinalizerChange
-		called    []string
+		reason handlers.Reason
+		hold   Hold
+		called []string
 	}
 	deletion := map[string]any{"metadata": map[string]any{"deletionTimestamp": "2020-01-01T00:00:00Z"}}
 	change := map[string]any{"spec": map[string]any{"f": 2}}
@@ -169,10 +168,10 @@ func TestPlan_ByTheObjectAndTheEvent(t *testing.T) {
 		"an object of no interest": {[]*handlers.Handler{{ID: "labelled", Family: handlers.Create, Labels: map[string]handlers.Criterion{"a": handlers.EqualStringCriterion("b")}}},
 			nil, watch.Added, want{reason: handlers.ReasonCreate, hold: HoldUninvolved}},
 		"deletion handlers": {[]*handlers.Handler{create, handlerOfFamily("delete", handlers.Delete)}, nil, watch.Added,
-			want{reason: handlers.ReasonCreate, hold: HoldFinalizer, finalizer: FinalizerAdded}},
+			want{reason: handlers.ReasonCreate, hold: HoldAdding}},
 		"a finalizer that nothing requires": {[]*handlers.Handler{create}, func(f *fate) {
 			f.edit(map[string]any{"metadata": map[string]any{"finalizers": []any{"kopf.dev/marker"}}})
-		}, watch.Added, want{reason: handlers.ReasonCreate, hold: HoldFinalizer, finalizer: FinalizerRemoved}},
+		}, watch.Added, want{reason: handlers.ReasonCreate, hold: HoldRemoving}},
 		"a deletion": {[]*handlers.Handler{create, handlerOfFamily("delete", handlers.Delete)},
 			func(f *fate) { f.handle(watch.Added); f.edit(deletion) }, watch.Modified,
 			want{reason: handlers.ReasonDelete, called: []string{"delete"}}},
@@ -190,7 +189,7 @@ func TestPlan_ByTheObjectAndTheEvent(t *testing.T) {
 				test.live(f)
 			}
 			p := f.plan(test.event, nil)
-			got := want{p.plan.Cause.Reason, p.plan.Hold, p.plan.Finalizer, p.called}
+			got := want{p.plan.Cause.Reason, p.plan.Hold, p.called}
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("planned %+v, want %+v", got, test.want)
 			}
@@ -317,14 +316,14 @@ func TestRecord_FinalizerStaysForChildrenElsewhere(t *testing.T) {
 	keeper := handlerOfFamily("reconcile", handlers.Reconcile)
 	keeper.Owns, keeper.Labels = []handlers.Owned{{Elsewhere: true}}, map[string]handlers.Criterion{"a": handlers.Present}
 	f := newFate(t, born, keeper)
-	if one := f.plan(watch.Added, nil); one.plan.Finalizer != FinalizerUnchanged {
-		t.Errorf("an object that the filters exclude: %v", one.plan.Finalizer)
+	if one := f.plan(watch.Added, nil); one.plan.Hold.ForWrite() {
+		t.Errorf("an object that the filters exclude: %v", one.plan.Hold)
 	}
 	f.edit(map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "1"}}})
 	f.handle(watch.Modified)
 	f.edit(map[string]any{"metadata": map[string]any{"labels": nil}})
-	if one := f.plan(watch.Modified, nil); !one.plan.Blocked || one.plan.Finalizer != FinalizerUnchanged {
-		t.Errorf("an object that the filters exclude later: blocked %v, %v", one.plan.Blocked, one.plan.Finalizer)
+	if one := f.plan(watch.Modified, nil); !one.plan.Blocked || one.plan.Hold.ForWrite() {
+		t.Errorf("an object that the filters exclude later: blocked %v, %v", one.plan.Blocked, one.plan.Hold)
 	}
 }
 
