@@ -18,8 +18,7 @@ const maxGraves = 4096
 type graves struct {
 	mu    sync.Mutex
 	gone  map[queue.Key]uint64 // resourceVersions of the cluster at which the objects are absent; 0 if they are not numbers
-	order []queue.Key          // ring of the keys, oldest first from next
-	next  int
+	order []queue.Key          // keys, oldest first
 }
 
 // Bury records that an object was deleted at a resourceVersion of the cluster. It ignores an object without a UID,
@@ -35,12 +34,9 @@ func (g *graves) Bury(resource, uid, resourceVersion string) {
 		g.gone = map[queue.Key]uint64{}
 	}
 	if _, known := g.gone[key]; !known {
-		if len(g.order) < maxGraves {
-			g.order = append(g.order, key)
-		} else {
-			delete(g.gone, g.order[g.next])
-			g.order[g.next] = key
-			g.next = (g.next + 1) % maxGraves
+		if g.order = append(g.order, key); len(g.order) > maxGraves {
+			delete(g.gone, g.order[0])
+			g.order = g.order[1:]
 		}
 	}
 	g.gone[key] = max(g.gone[key], NumberOf(resourceVersion))

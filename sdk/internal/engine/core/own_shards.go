@@ -2,7 +2,6 @@ package core
 
 import (
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
@@ -20,10 +19,8 @@ type ownShards struct {
 	changed  func() // callback that starts or stops streams after a change of the shards
 
 	guards []fence.Guard // guards by the number of the shard
-
-	mu     sync.Mutex
-	gained int // number of times that shards were added
 	Own    atomic.Pointer[shards.Set]
+	gained atomic.Int64 // see [ownShards.Gains]
 }
 
 // NewOwnShards returns an empty set of own shards.
@@ -36,10 +33,9 @@ func NewOwnShards(d shards.Division, q *queue.Queue, changed func()) *ownShards 
 	return o
 }
 
-// Set replaces the own shards. It drops queued objects of added shards, because they predate the ownership.
+// Set replaces the own shards. It drops queued objects of added shards, because they predate the ownership. Only one goroutine at a time
+// may call it.
 func (o *ownShards) Set(own shards.Set) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	before := *o.Own.Load()
 	var added []int
 	for _, shard := range own.All() {
@@ -50,23 +46,21 @@ func (o *ownShards) Set(own shards.Set) {
 	if len(added) > 0 {
 		fresh := shards.NewSet(added...)
 		o.queue.DropObjects(func(key queue.Key, namespace string) bool { return fresh.Has(o.OfKey(key, namespace)) })
-		o.gained++
 	}
 	o.Own.Store(&own)
+	o.gained.Add(int64(len(added))) // last, so that a stream that starts in between lists its objects again
 	if len(added) > 0 || own.Len() == 0 {
 		o.changed()
 	}
 }
 
-// Gains returns the number of times that shards were added. A stream that started at a lower number lacks the objects of
+// Gains returns the number of shards that were added. A stream that started at a lower number lacks the objects of
 // the added shards.
 func (o *ownShards) Gains() int {
 	if o == nil {
 		return 0
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.gained
+	return int(o.gained.Load())
 }
 
 // Guard returns the guard of a shard.

@@ -16,18 +16,12 @@ const (
 	retryBackoff = 5 * time.Second // delay after a request that did not return the object
 )
 
-// RetryJob is a request to retry the failed handlers of an object.
-type RetryJob struct {
-	Key     queue.Key
-	Handler string // id of the only handler to retry; empty for all handlers
-}
-
 // retries calls the failed handlers of many objects again, a few objects at a time, so that the retries do not flood the
 // API server or external systems. It is safe for concurrent use.
 type retries struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	retry  func(context.Context, RetryJob) error
+	retry  func(ctx context.Context, key queue.Key, handler string) error
 	logger func() *slog.Logger // returns the current logger, which startup handlers may replace
 
 	mu      sync.Mutex
@@ -37,36 +31,36 @@ type retries struct {
 	running int
 }
 
-// NewRetries returns an empty queue of retries, which calls the function for each job until the context ends.
-func NewRetries(ctx context.Context, logger func() *slog.Logger, retry func(context.Context, RetryJob) error) *retries {
+// NewRetries returns an empty queue of retries, which calls the function for each object and handler until the context ends.
+func NewRetries(ctx context.Context, logger func() *slog.Logger, retry func(ctx context.Context, key queue.Key, handler string) error) *retries {
 	r := &retries{logger: logger, retry: retry, queued: map[queue.Key][]string{}}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
 }
 
-// Add queues a job. It merges the job into a queued one for the same object.
-func (r *retries) Add(job RetryJob) {
+// Add queues a retry of one failed handler of an object, or of all failed handlers if its id is empty.
+func (r *retries) Add(key queue.Key, handler string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx.Err() != nil {
 		return
 	}
-	switch ids, queued := r.queued[job.Key]; {
+	switch ids, queued := r.queued[key]; {
 	case !queued:
-		r.order = append(r.order, job.Key)
-		r.queued[job.Key] = []string{job.Handler}
+		r.order = append(r.order, key)
+		r.queued[key] = []string{handler}
 		if r.running < maxRetries {
 			r.running++
 			r.workers.Go(r.work)
 		}
-	case job.Handler == "":
-		r.queued[job.Key] = []string{""}
-	case !slices.Contains(ids, "") && !slices.Contains(ids, job.Handler):
-		r.queued[job.Key] = append(ids, job.Handler)
+	case handler == "":
+		r.queued[key] = []string{""}
+	case !slices.Contains(ids, "") && !slices.Contains(ids, handler):
+		r.queued[key] = append(ids, handler)
 	}
 }
 
-// Stop drops all queued jobs, and waits for the workers.
+// Stop drops all queued retries, and waits for the workers.
 func (r *retries) Stop() {
 	r.mu.Lock() // afterwards, Add starts no worker
 	r.cancel()
@@ -88,22 +82,21 @@ func (r *retries) work() {
 		delete(r.queued, key)
 		r.mu.Unlock()
 		for _, id := range ids {
-			r.do(RetryJob{Key: key, Handler: id})
+			r.do(key, id)
 		}
 	}
 }
 
-// do runs a job, and repeats it until the API server returns the object.
-func (r *retries) do(job RetryJob) {
-	for warned := false; ; {
-		err := r.retry(r.ctx, job)
+// do retries a handler, and repeats the retry until the API server returns the object.
+func (r *retries) do(key queue.Key, handler string) {
+	for warned := false; ; warned = true {
+		err := r.retry(r.ctx, key, handler)
 		if err == nil || r.ctx.Err() != nil {
 			return
 		}
 		if !warned {
 			r.logger().Warn("Cannot read an object whose handlers failed; trying until the API server returns it",
-				observe.EventKey, observe.LogFailureRetried, "resource", job.Key.Resource, "uid", job.Key.Object, "error", err)
-			warned = true
+				observe.EventKey, observe.LogFailureRetried, "resource", key.Resource, "uid", key.Object, "error", err)
 		}
 		if Sleep(r.ctx, retryBackoff) != nil {
 			return

@@ -21,19 +21,19 @@ func TestRetries_QueuedObjectGetsTheHandlersOfLaterRequests(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%q", test.requested), func(t *testing.T) {
 			proceed, done := make(chan struct{}), make(chan string, 10)
-			r := NewRetries(t.Context(), slog.Default, func(_ context.Context, job RetryJob) error {
-				if job.Key.Object != "x" {
+			r := NewRetries(t.Context(), slog.Default, func(_ context.Context, key queue.Key, handler string) error {
+				if key.Object != "x" {
 					<-proceed
 					return nil
 				}
-				done <- job.Handler
+				done <- handler
 				return nil
 			})
 			for i := range maxRetries { // jobs that keep all workers busy
-				r.Add(RetryJob{Key: queue.Key{Object: fmt.Sprint(i)}})
+				r.Add(queue.Key{Object: fmt.Sprint(i)}, "")
 			}
 			for _, handler := range test.requested {
-				r.Add(RetryJob{Key: queue.Key{Object: "x"}, Handler: handler})
+				r.Add(queue.Key{Object: "x"}, handler)
 			}
 			close(proceed)
 			var called []string

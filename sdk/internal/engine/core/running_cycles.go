@@ -21,7 +21,7 @@ type RunningCycles struct {
 type runningCycle struct {
 	namespace string
 	cancel    context.CancelFunc
-	ended     chan struct{}
+	ended     context.Context // ends with the cycle
 }
 
 // Begin registers a cycle until end is called. Check only after Begin whether the operator may handle the object;
@@ -31,7 +31,8 @@ func (r *RunningCycles) Begin(ctx context.Context, key queue.Key, namespace stri
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	c := &runningCycle{namespace: namespace, cancel: cancel, ended: make(chan struct{})}
+	ended, setEnded := context.WithCancel(context.Background())
+	c := &runningCycle{namespace: namespace, cancel: cancel, ended: ended}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cycles == nil {
@@ -43,7 +44,7 @@ func (r *RunningCycles) Begin(ctx context.Context, key queue.Key, namespace stri
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.cycles, key)
-		close(c.ended)
+		setEnded()
 	}
 }
 
@@ -70,7 +71,7 @@ func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, g
 	logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
 		observe.EventKey, observe.LogHandoverDelayed, "objects", len(running))
 	for _, c := range running {
-		<-c.ended
+		<-c.ended.Done()
 	}
 }
 
@@ -79,19 +80,10 @@ func stillRunning(all []*runningCycle, limit time.Duration) []*runningCycle {
 	over := time.After(limit)
 	for _, c := range all {
 		select {
-		case <-c.ended:
+		case <-c.ended.Done():
 		case <-over:
-			return slices.DeleteFunc(all, (*runningCycle).hasEnded)
+			return slices.DeleteFunc(all, func(c *runningCycle) bool { return c.ended.Err() != nil })
 		}
 	}
 	return nil
-}
-
-func (c *runningCycle) hasEnded() bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
 }

@@ -3,7 +3,6 @@ package cycle
 import (
 	"context"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -29,7 +28,7 @@ func (c *cycle) detect(ctx context.Context, s *plan.Situation) (err error) {
 	former := first && len(c.plan.Failures) > 0 && c.memory.Flags.Failed.Load() == nil
 	c.noteFailed(c.plan.Failures)
 	if former && c.deps.State.RetryFormer.Load() {
-		c.deps.Retries.Add(core.RetryJob{Key: c.key()})
+		c.deps.Retries.Add(c.key(), "")
 	}
 	if !c.plan.Changing && !c.served.Handlers.Has(handlers.Reconciling) {
 		c.memory.TakeRetry(s.Requested) // there is nothing to retry

@@ -260,11 +260,11 @@ func (i *Intents) retryAll(in inspect.Intent) (reason string) {
 	}
 	for key, known := range i.Memories.All() {
 		if known.Flags.Failed.Load() != nil || known.DaemonFailed() {
-			i.Deps.Retries.Add(core.RetryJob{Key: key, Handler: in.Handler})
+			i.Deps.Retries.Add(key, in.Handler)
 		}
 	}
 	for _, key := range i.passes().Failed() {
-		i.Deps.Retries.Add(core.RetryJob{Key: key, Handler: in.Handler})
+		i.Deps.Retries.Add(key, in.Handler)
 	}
 	return ""
 }
@@ -274,30 +274,30 @@ const retryPatience = time.Minute
 
 // RetryFailed calls the failed handlers of an object again. It waits until change handlers and the reconcile handler were called, at
 // most for retryPatience; it does not wait for daemons and timers. It does nothing if the object has no failures.
-func (i *Intents) RetryFailed(ctx context.Context, job core.RetryJob) error {
-	streams, known := i.Streams.Load(), i.Memories.Find(job.Key)
+func (i *Intents) RetryFailed(ctx context.Context, key queue.Key, handler string) error {
+	streams, known := i.Streams.Load(), i.Memories.Find(key)
 	if streams == nil || known == nil {
 		return nil
 	}
-	res, failed, object := streams.Served(job.Key.Resource), known.Flags.Failed.Load(), i.passes().FailedObject(job.Key)
+	res, failed, object := streams.Served(key.Resource), known.Flags.Failed.Load(), i.passes().FailedObject(key)
 	if res == nil || failed == nil && object == nil && !known.DaemonFailed() {
 		return nil
 	}
-	request := memory.NewRetryRequest(job.Handler)
+	request := memory.NewRetryRequest(handler)
 	if failed == nil && object == nil {
 		known.RetryNow(request)
-		i.Deps.Queue.Again(queue.Live, job.Key.Resource, watch.Event{Type: watch.Modified, Object: known.Group.Load().Live()})
+		i.Deps.Queue.Again(queue.Live, key.Resource, watch.Event{Type: watch.Modified, Object: known.Group.Load().Live()})
 		return nil
 	}
 	if failed != nil {
-		newest, err := i.Deps.NewestVersion(ctx, res.Resource, failed.Namespace, failed.Name, job.Key.Object)
+		newest, err := i.Deps.NewestVersion(ctx, res.Resource, failed.Namespace, failed.Name, key.Object)
 		if err != nil || newest == nil {
 			return err
 		}
 		object = newest
 	}
 	known.RetryNow(request)
-	i.Deps.Queue.Again(queue.Live, job.Key.Resource, watch.Event{Type: watch.Modified, Object: object})
+	i.Deps.Queue.Again(queue.Live, key.Resource, watch.Event{Type: watch.Modified, Object: object})
 	select {
 	case <-request.Taken:
 	case <-time.After(retryPatience):
