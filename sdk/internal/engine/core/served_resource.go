@@ -47,13 +47,6 @@ func (s *ServedResource) Narrowed() bool {
 	return handled(s.Handlers)
 }
 
-// Replacing makes the resource the successor of an earlier definition. If the earlier objects were handled, memories of
-// them exist, so the new objects are not regarded as only indexed.
-func (s *ServedResource) Replacing(before *ServedResource) *ServedResource {
-	s.OnlyIndexed = s.OnlyIndexed && before.OnlyIndexed
-	return s
-}
-
 // IDsOf returns the ids of the handlers, in the same order.
 func IDsOf(handlers []*handlers.Handler) []string {
 	ids := make([]string, len(handlers))
@@ -61,9 +54,4 @@ func IDsOf(handlers []*handlers.Handler) []string {
 		ids[i] = h.ID
 	}
 	return ids
-}
-
-// LearnsOfDeletions reports whether the resource has event handlers, daemons or timers, which must notice a deletion.
-func (s *ServedResource) LearnsOfDeletions() bool {
-	return s.Handlers.Has(handlers.Watching) || s.Handlers.Has(handlers.Spawning)
 }

@@ -145,7 +145,8 @@ func (p *Processor) leave(ctx context.Context, served *core.ServedResource, m *m
 // the selector. The event does not show the reason, because it has the last version that did match. The function reads
 // the newest version, unless no handler needs the answer.
 func leftSelection(ctx context.Context, d *core.Deps, res *core.ServedResource, last *object.Object) bool {
-	if d.Settings.Selection.Labels == "" || !res.Narrowed() || !res.LearnsOfDeletions() {
+	learns := res.Handlers.Has(handlers.Watching) || res.Handlers.Has(handlers.Spawning)
+	if d.Settings.Selection.Labels == "" || !learns {
 		return false
 	}
 	newest, err := d.NewestVersion(ctx, res.Resource, last.Namespace, last.Name, last.UID)

@@ -20,16 +20,13 @@ type HotLoop struct {
 	Raised  bool     // the alarm was raised
 }
 
-// Follow counts a patch that its predecessor caused. It reports whether the caller must call Note with the changed
-// fields.
-func (l *HotLoop) Follow() (compare bool) {
-	l.Rounds++
-	return l.Rounds >= comparedRounds
-}
-
-// Note records the fields that the patch has changed. It reports whether the patches are a hot loop: at least most
-// patches in a row.
-func (l *HotLoop) Note(changed []string, most int) bool {
+// Note counts a patch that its predecessor caused; the function returns the fields that the patch has changed. Note reports whether the
+// patches are a hot loop: at least most patches in a row.
+func (l *HotLoop) Note(changedFields func() []string, most int) bool {
+	if l.Rounds++; l.Rounds < comparedRounds {
+		return false
+	}
+	changed := changedFields()
 	if l.Rounds > comparedRounds {
 		changed = slices.DeleteFunc(changed, func(field string) bool { return !slices.Contains(l.Fields, field) })
 	}

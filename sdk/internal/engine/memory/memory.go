@@ -109,14 +109,12 @@ func (m *Memory) StartOver() {
 func (f *flags) WarnOnce(kind string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.warned[kind] {
-		return false
-	}
 	if f.warned == nil {
 		f.warned = make(map[string]bool, 1)
 	}
+	first := !f.warned[kind]
 	f.warned[kind] = true
-	return true
+	return first
 }
 
 // TakeRetry ends a request that was carried out, and the requests before it. A nil request is ignored.

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"strings"
-	"sync"
 	"sync/atomic"
 )
 
@@ -14,7 +13,6 @@ type RetryRequest struct {
 	called  map[string]bool
 
 	ended atomic.Bool
-	once  sync.Once
 	Taken chan struct{} // closed when the request was carried out, or had nothing to do
 }
 
@@ -66,8 +64,9 @@ func (r *RetryRequest) NoteCalled(id string) {
 // end ends the request and the ones before it.
 func (r *RetryRequest) end() {
 	for ; r != nil; r = r.before {
-		r.ended.Store(true)
-		r.once.Do(func() { close(r.Taken) })
+		if !r.ended.Swap(true) {
+			close(r.Taken)
+		}
 	}
 }
 

@@ -133,7 +133,9 @@ func (s *Streams) updateResources(wanted map[resources.Scope]*resources.Resource
 		case before == nil:
 			s.resources[scope.Resource] = s.newResource(res)
 		case before.Resource != res && !reflect.DeepEqual(before.Resource, res):
-			s.resources[scope.Resource] = s.newResource(res).Replacing(before)
+			now := s.newResource(res)
+			now.OnlyIndexed = now.OnlyIndexed && before.OnlyIndexed // otherwise, memories of the objects exist
+			s.resources[scope.Resource] = now
 		}
 	}
 	maps.DeleteFunc(s.resources, func(key string, _ *core.ServedResource) bool { return !served[key] })
