@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/children"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // Wake is a reason for a pass.
@@ -60,3 +62,24 @@ func (l List) Hurry() {
 		l[i].Patient = false
 	}
 }
+
+// Child describes a version of a child, usually the newest version that the operator has received.
+type Child struct {
+	Resource *resources.Resource
+	children.Digest
+	Lens *children.Lens // the lens that made the digest
+}
+
+// Same reports whether two children have the same resource, namespace and name. It returns true for two nils.
+func (c *Child) Same(o *Child) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	return c.Resource.Key() == o.Resource.Key() && c.Name == o.Name && c.Namespace() == o.Namespace()
+}
+
+// Observed returns the values of the fields in [children.Lens.Observe], as a tree.
+func (c *Child) Observed() (map[string]any, error) { return c.Lens.ObservedFields(&c.Digest) }
+
+// String returns the kind with the name, such as "Deployment shop".
+func (c *Child) String() string { return c.Resource.Kind + " " + c.Name }

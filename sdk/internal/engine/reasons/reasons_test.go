@@ -14,7 +14,7 @@ import (
 // about returns a reason about a child.
 func about(name string, patient bool) Wake {
 	res := &resources.Resource{Group: "apps", Version: "v1", Plural: "deployments", Kind: "Deployment"}
-	return Wake{Kind: inspect.WakeChild, Patient: patient, Child: NewChild(res, children.Identity(&object.Object{Name: name, UID: name}), nil)}
+	return Wake{Kind: inspect.WakeChild, Patient: patient, Child: &Child{Resource: res, Digest: children.Identity(&object.Object{Name: name, UID: name})}}
 }
 
 func TestList_IsPatientUnlessAReasonIsUrgent(t *testing.T) {

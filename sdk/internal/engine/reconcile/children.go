@@ -28,7 +28,7 @@ func (f *family) describe(k *kind, d children.Digest) *reasons.Child {
 		d = c.judged(d)
 	}
 	lens := k.lens // a definition can change while a handler reads the child
-	return reasons.NewChild(k.resource, d, &lens)
+	return &reasons.Child{Resource: k.resource, Digest: d, Lens: &lens}
 }
 
 // served implements [source].

@@ -197,7 +197,8 @@ func (k *watchedKind) wake(parents []string, event string, o *object.Object, lis
 		if p == nil || p.object == nil || p.object.Deleting || listing && !p.begun {
 			continue
 		}
-		k.family.wake(p, reasons.Wake{Kind: inspect.WakeWatched, Type: event, Child: reasons.NewChild(k.resource, children.Identity(o), &children.Lens{})})
+		watched := &reasons.Child{Resource: k.resource, Digest: children.Identity(o), Lens: &children.Lens{}}
+		k.family.wake(p, reasons.Wake{Kind: inspect.WakeWatched, Type: event, Child: watched})
 	}
 }
 
