@@ -59,31 +59,20 @@ func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, g
 		}
 	}
 	r.mu.Unlock()
-	if running = stillRunning(running, grace); len(running) == 0 {
-		return
-	}
-	for _, c := range running {
-		c.cancel()
-	}
-	if running = stillRunning(running, queue.AbandonAfter); len(running) == 0 {
-		return
-	}
-	logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
-		observe.EventKey, observe.LogHandoverDelayed, "objects", len(running))
+	defer time.AfterFunc(grace, func() {
+		for _, c := range running {
+			c.cancel()
+		}
+	}).Stop()
+	defer time.AfterFunc(max(0, grace)+queue.AbandonAfter, func() {
+		left := slices.DeleteFunc(slices.Clone(running), func(c *runningCycle) bool { return c.ended.Err() != nil })
+		if len(left) == 0 {
+			return
+		}
+		logger.Warn("Some handlers ignore that another replica takes their objects over; waiting for them",
+			observe.EventKey, observe.LogHandoverDelayed, "objects", len(left))
+	}).Stop()
 	for _, c := range running {
 		<-c.ended.Done()
 	}
-}
-
-// stillRunning waits up to the limit, and returns the cycles that have not ended.
-func stillRunning(all []*runningCycle, limit time.Duration) []*runningCycle {
-	over := time.After(limit)
-	for _, c := range all {
-		select {
-		case <-c.ended.Done():
-		case <-over:
-			return slices.DeleteFunc(all, func(c *runningCycle) bool { return c.ended.Err() != nil })
-		}
-	}
-	return nil
 }

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/daemons"
@@ -76,9 +78,5 @@ func (d *DetachedDaemons) Close() []*daemons.Group {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
-	var groups []*daemons.Group
-	for _, group := range d.groups {
-		groups = append(groups, group)
-	}
-	return groups
+	return slices.Collect(maps.Values(d.groups))
 }

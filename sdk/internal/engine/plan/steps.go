@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -89,16 +88,11 @@ func (v *View) DropSteps(handler string) {
 
 // HasSameRecords reports whether a version of the object has the same annotations of the operator as the view.
 func (v *View) HasSameRecords(tree map[string]any) bool {
-	own := func(tree map[string]any) map[string]any {
-		found := map[string]any{}
-		for key, text := range object.Annotations(tree) {
-			if strings.HasPrefix(key, v.failures.Prefix+"/") {
-				found[key] = text
-			}
-		}
-		return found
-	}
-	return reflect.DeepEqual(own(tree), own(v.Tree))
+	foreign := func(key string, _ any) bool { return !strings.HasPrefix(key, v.failures.Prefix+"/") }
+	own, other := maps.Clone(object.Annotations(v.Tree)), maps.Clone(object.Annotations(tree))
+	maps.DeleteFunc(own, foreign)
+	maps.DeleteFunc(other, foreign)
+	return maps.Equal(own, other)
 }
 
 // StepPatch returns the patch that records a step: the steps of the handler, and the progress of the cause, without which the steps

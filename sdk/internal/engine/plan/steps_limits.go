@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
@@ -72,10 +73,5 @@ func secretMember(value any) string {
 
 func seemsSecret(name string) bool {
 	name = strings.ToLower(name)
-	for _, end := range []string{"password", "token", "secret", "key"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"password", "token", "secret", "key"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
