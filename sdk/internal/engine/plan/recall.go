@@ -2,9 +2,12 @@ package plan
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // After a permanent failure, a handler is not called until the object changes. A retry request calls the handler again
@@ -48,4 +51,93 @@ func (r *recall) IDs() []string {
 		ids[i] = r.failures[i].Top()
 	}
 	return ids
+}
+
+// "kopf rehandle" marks objects, and the operator calls the handler of a mark for the object without a change: see [state.Versions]. The
+// mark stays on the object until the handler is done, so another process continues. The patch that ends the handling removes the mark and
+// records the version, so no process repeats it. Marks for a version that this operator does not have wait for another operator.
+
+// rehandlers are the functions for versions. Operators without versions do not link them.
+type rehandlers struct {
+	plan func(*Plan, *Situation, *View)
+	end  func(*recorder) error
+}
+
+var versionsInUse atomic.Pointer[rehandlers]
+
+// UseVersions makes the operators of the process store the versions of handlers, and call the handlers of marks.
+func UseVersions() {
+	versionsInUse.Store(&rehandlers{plan: (*Plan).planRehandling, end: (*recorder).endVersions})
+}
+
+// planRehandling replaces the cause of an unchanged object by the cause for the handler of a mark. Retries of failed handlers have
+// precedence. For an object that no handler matches, it only ends the mark.
+func (p *Plan) planRehandling(s *Situation, v *View) {
+	set := s.Served.Handlers
+	if !set.Versioned() || p.Recall != nil || p.Cause.Deleted || s.Event == watch.Deleted {
+		return
+	}
+	unchanged := p.isUnchanged(set)
+	if !unchanged && set.Prematch(p.Cause) {
+		return
+	}
+	for _, mark := range v.Versions().Marks(v.Stored) {
+		h, cause, matches := set.Versioning(mark.Handler, mark.Version, func(h *handlers.Handler) *handlers.Cause { return p.again(s, h) })
+		if h == nil {
+			continue
+		}
+		p.Cause, p.Recall = cause, &recall{marked: h}
+		p.Recall.called = unchanged && matches && v.Versions().Of(v.Stored, h.ID) != h.Version
+		return
+	}
+}
+
+// again returns the cause for another call of a handler.
+func (p *Plan) again(s *Situation, h *handlers.Handler) *handlers.Cause {
+	switch creates := len(h.Reasons) == 0 || slices.Contains(h.Reasons, handlers.ReasonCreate); {
+	case h.Family == handlers.Resume:
+		return p.repeatedCause(s, handlers.ReasonResume, p.Cause.Old, true)
+	case h.Family == handlers.Create, h.Family == handlers.Field && creates:
+		return p.repeatedCause(s, handlers.ReasonCreate, nil, true)
+	default:
+		return p.repeatedCause(s, handlers.ReasonUpdate, p.Cause.Old, true)
+	}
+}
+
+// isMarked reports whether the cause is for the handler of a mark.
+func (r *recall) isMarked() bool { return r != nil && r.marked != nil }
+
+// endVersions ends the marks of the handlers of a finished cause, and records the versions of the handlers that have succeeded. A handler
+// of a mark whose filters do not match the object has nothing to do, and counts as succeeded. It sets Marked if the object has a mark for
+// another handler of the operator, which follows the cause.
+func (w *recorder) endVersions() error {
+	p, set, versions := w.plan, w.situation.Served.Handlers, w.view.Versions()
+	if !set.Versioned() || p.Cause.Deleted {
+		return nil
+	}
+	handled := map[string]string{}
+	if p.Recall.isMarked() && !p.Recall.called {
+		versions.RemoveMark(w.view.Stored, p.Recall.marked.ID, p.Recall.marked.Version, w.own)
+		if w.view.Handled != nil { // otherwise, the operator has no records on the object
+			handled[p.Recall.marked.ID] = p.Recall.marked.Version
+		}
+	}
+	for _, h := range p.Selected {
+		if h.Version == "" {
+			continue
+		}
+		versions.RemoveMark(w.view.Stored, h.ID, h.Version, w.own)
+		failed := func(f state.Failure) bool { return f.Top() == h.ID } // a sub-handler
+		if one, _ := w.record.Progress.Handler(h.ID); one.Record.Success && !slices.ContainsFunc(w.record.Failures, failed) {
+			handled[h.ID] = h.Version
+		}
+	}
+	for _, mark := range versions.Marks(w.view.Stored) {
+		known := func(h *handlers.Handler) bool {
+			return h.Version != "" && h.ID == mark.Handler && h.Version == mark.Version
+		}
+		_, ended := w.own.Lookup(object.Path{"metadata", "annotations", versions.MarkKey(mark.Handler, w.view.Stored)})
+		w.record.Marked = w.record.Marked || !ended && set.Any(handlers.Changing, known)
+	}
+	return versions.Store(w.view.Stored, handled, w.own)
 }

@@ -2,12 +2,14 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
+	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
 // Record is the result of a cycle, for the object and for its memory.
@@ -53,10 +55,247 @@ type recorder struct {
 // purge removes the records of a finished cause, and records the ends of its steps.
 func (w *recorder) purge(progress state.Progress) error {
 	w.record.Unfinished = false
-	if steps := stepsInUse.Load(); steps != nil {
-		if err := steps.end(w); err != nil {
+	if store := stepsInUse.Load(); store != nil {
+		if err := (*store)(w, true); err != nil {
 			return err
 		}
 	}
 	return w.view.Purge(progress, w.situation.Served.Changing, w.own)
+}
+
+// Record adds the operator's records to a patch after the calls of handlers: the progress, the failures, the
+// last-handled state and the finalizer.
+func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.HandledStates, own *patch.Patch) (Record, error) {
+	r := Record{Failures: p.Failures, Handled: handled, Unfinished: s.Life.Unfinished, DeletionHandled: s.Life.DeletionHandled}
+	w := recorder{plan: p, situation: s, view: v, own: own, record: &r}
+	var err error
+	switch {
+	case p.Hold.ForWrite():
+		return r, nil
+	case p.Hold != HoldNothing:
+	case !p.Cause.Reason.Handled():
+		err = w.endReverted()
+	case len(p.Selected) == 0 && (p.Recall == nil || p.Recall.isMarked()): // the handler of a mark has not to be called
+		err = w.endUnhandled()
+	case len(p.Selected) == 0:
+		r.Forgotten, r.Finished = p.Recall.failures, true
+		err = w.storeFailures(state.Progress{}.WithPurpose(string(p.Cause.Reason)), out)
+	default:
+		err = w.storeOutcomes(out)
+	}
+	if versions := versionsInUse.Load(); versions != nil && err == nil && r.Finished {
+		err = versions.end(&w)
+	}
+	if err == nil && len(r.Delays) == 0 && len(out.Parked) == 0 {
+		w.release()
+	}
+	return r, err
+}
+
+// storeOutcomes stores the outcomes of the called handlers. If all handlers are done, it stores the failures and the
+// last-handled state, and purges the progress.
+func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
+	p, r, now := w.plan, w.record, w.situation.Now
+	if len(out.ByID)+len(out.Subs) == 0 && len(out.Parked) > 0 { // waiting is not recorded on the object
+		r.Progress, r.Delays = p.Progress, p.Progress.Delays(now, out.Parked...)
+		return nil
+	}
+	if r.Progress, err = p.Progress.WithOutcomes(out.ByID, now); err != nil {
+		return err
+	}
+	for id := range out.Subs { // also of handlers whose attempts do not count, because the operator is stopping
+		r.Progress = p.withSub(r.Progress, id)
+	}
+	if err := w.view.StoreProgress(r.Progress, w.own); err != nil {
+		return err
+	}
+	done := r.Progress.Done()
+	w.rememberHandled(out.Final, done)
+	if !done {
+		r.Unfinished, r.Delays = true, r.Progress.Delays(now, out.Parked...)
+		if store := stepsInUse.Load(); store != nil {
+			if err := (*store)(w, false); err != nil {
+				return err
+			}
+		}
+		return p.markRecalled(w.view, w.own)
+	}
+	if err := w.storeFailures(r.Progress, out); err != nil {
+		return err
+	}
+	if p.Cause.Deleted && w.situation.Served.Handlers.DeletesChildren() {
+		r.Unfinished = false // the records stay until the children are deleted: a restart must not call the handlers again
+	} else if err := w.purge(r.Progress); err != nil {
+		return err
+	}
+	return w.storeLastHandled()
+}
+
+// withSub adds a sub-handler to the record of its top-level handler, so that both records are removed together.
+func (p *Plan) withSub(progress state.Progress, sub string) state.Progress {
+	for _, h := range p.Selected {
+		if strings.HasPrefix(sub, h.ID+"/") {
+			progress = progress.WithSubref(h.ID, sub)
+		}
+	}
+	return progress
+}
+
+// endUnhandled ends a cause without handlers. Records of removed handlers must not count for the next cause.
+func (w *recorder) endUnhandled() error {
+	if len(w.plan.Progress.Handlers()) > 0 {
+		if err := w.purge(w.plan.Progress); err != nil {
+			return err
+		}
+	}
+	return w.storeLastHandled()
+}
+
+// storeLastHandled stores the essence that the handlers have seen as the last-handled state.
+func (w *recorder) storeLastHandled() error {
+	w.record.Finished = true
+	if r := w.plan.Recall; r != nil && (!r.isMarked() || w.record.Handled == nil) {
+		w.record.Handled = nil // the state was stored when the cause ended first
+		return nil
+	}
+	raw, essence, err := w.lastHandledState()
+	if err != nil {
+		return err
+	}
+	w.record.Handled = nil
+	if cause := w.plan.Cause; w.record.Behind || w.plan.Recall == nil && (essence != nil && len(cause.Diff) > 0 || cause.Old == nil) {
+		return w.view.storeLastHandled(raw, essence, w.own)
+	}
+	return nil
+}
+
+// release removes the finalizer of a deleted object when all deletion handlers are done and no daemon is running, unless the
+// operator must delete children before.
+func (w *recorder) release() {
+	p, r := w.plan, w.record
+	if w.situation.Event == watch.Deleted || !p.Cause.Deleted || !p.Blocked || p.keeper(w.situation, r.Failures) != nil {
+		return
+	}
+	r.DeletionHandled = true
+	switch {
+	case len(w.situation.Stopping) > 0:
+	case w.situation.Served.Handlers.DeletesChildren():
+		r.AwaitsChildren = true
+	default:
+		r.Release(w.situation, w.own)
+	}
+}
+
+// Release removes the finalizer.
+func (r *Record) Release(s *Situation, own *patch.Patch) {
+	r.Released, r.AwaitsChildren = true, false
+	state.RemoveFinalizer(own, s.Finalizer)
+}
+
+// markRecalled records that failed handlers are being called again, so that the next operator continues.
+func (p *Plan) markRecalled(v *View, own *patch.Patch) error {
+	if p.Recall == nil {
+		return nil
+	}
+	for _, f := range slices.Concat(p.Recall.failures, p.Recall.later) {
+		if f.Again {
+			continue
+		}
+		f.Again = true
+		if err := v.failures.Store(v.Stored, f, own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeFailures records the failed handlers on the object when all handlers are done, and removes obsolete failures.
+// After a change of the object, all earlier failures are obsolete; after a retry or resuming, only those of the called
+// handlers. A deleted object has failures only if a handler keeps the object for them.
+func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
+	p, r, v := w.plan, w.record, w.view
+	failed, err := readRecords(v, "progress of sub-handlers", func() ([]state.Failure, error) {
+		return progress.Failures(v.Stored, v.Progress, out.Subs, p.unstoredOld())
+	})
+	if err != nil {
+		return err
+	}
+	for i := range failed {
+		f := &failed[i]
+		f.Rehandled = p.Cause.Again
+		for _, h := range p.Selected {
+			if h.ID == f.Top() {
+				f.Version = h.Version
+			}
+		}
+		if p.Cause.Reason == handlers.ReasonDelete {
+			f.UID = w.situation.Object.UID
+		}
+	}
+	has := func(id string) bool {
+		return slices.ContainsFunc(failed, func(f state.Failure) bool { return f.Handler == id })
+	}
+	current := slices.Clone(failed)
+	for _, f := range p.Failures {
+		switch {
+		case has(f.Handler):
+		case p.makesObsolete(&f, progress):
+			v.failures.Remove(v.Stored, f.Handler, w.own)
+		case p.Recall.postpones(f.Handler):
+			f.Again = true
+			failed, current = append(failed, f), append(current, f)
+		default:
+			current = append(current, f)
+		}
+	}
+	if p.Cause.Reason == handlers.ReasonDelete {
+		if r.Keeper = p.keeper(w.situation, current); r.Keeper == nil {
+			for _, f := range p.Failures {
+				v.failures.Remove(v.Stored, f.Handler, w.own)
+			}
+			r.Failures = nil
+			return nil
+		}
+	}
+	for _, f := range failed {
+		if err := v.failures.Store(v.Stored, f, w.own); err != nil {
+			return err
+		}
+	}
+	r.Failures = current
+	return nil
+}
+
+// makesObsolete reports whether an earlier failure is obsolete when the handlers of the cause are done.
+func (p *Plan) makesObsolete(f *state.Failure, progress state.Progress) bool {
+	switch {
+	case p.Recall != nil:
+		return p.Recall.has(f.Top()) && !p.Recall.postpones(f.Handler)
+	case p.Cause.Reason == handlers.ReasonResume:
+		h, known := progress.Handler(f.Top())
+		return known && h.Active
+	default:
+		return true
+	}
+}
+
+// keeper returns the first failure that keeps a deleted object: a permanent failure of a deletion handler with
+// KeepOnFailure. It returns nil if there is none.
+func (p *Plan) keeper(s *Situation, failures []state.Failure) *state.Failure {
+	for i := range failures {
+		f := &failures[i]
+		keeps := func(h *handlers.Handler) bool { return h.ID == f.Top() && h.KeepOnFailure }
+		if f.IsDeletionOf(s.Object.UID) && s.Served.Handlers.Any(handlers.Changing, keeps) {
+			return f
+		}
+	}
+	return nil
+}
+
+// unstoredOld returns the essence before the change, unless the diff base has it.
+func (p *Plan) unstoredOld() map[string]any {
+	if p.Cause.Reason != handlers.ReasonUpdate || p.Recall != nil && (p.Recall.byID || p.Recall.isMarked()) {
+		return nil
+	}
+	return p.Cause.Old
 }

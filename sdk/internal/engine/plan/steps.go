@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,9 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
+	"github.com/kopf-dev/kopf/sdk/internal/redact"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -19,12 +23,9 @@ import (
 // handling's progress record. If another operator ended the handling, it removed the progress record without counting; UseSteps
 // then finds another start, and counts the ended handling then.
 
-// stepRecorders store the steps of a handling that continues, and record the end of a handling. UseSteps puts the functions into
-// stepsInUse at run time, so that operators whose handlers use no keys do not link the functions. Until a process uses its first
-// key, it records no ends of handlings; UseSteps finds such an end later, because Run is then another start.
-type stepRecorders struct{ store, end func(*recorder) error }
-
-var stepsInUse atomic.Pointer[stepRecorders]
+// stepsInUse is storeSteps after the first use of a key, so that operators whose handlers use no keys do not link the function. Until then,
+// a process records no ends of handlings; UseSteps finds such an end later, because Run is then another start.
+var stepsInUse atomic.Pointer[func(w *recorder, ends bool) error]
 
 // StepStorage returns the storage of the steps.
 func (v *View) StepStorage() state.StepStorage { return state.StepStorage{Prefix: v.failures.Prefix} }
@@ -32,7 +33,7 @@ func (v *View) StepStorage() state.StepStorage { return state.StepStorage{Prefix
 // UseSteps returns the record of a handler for its handling, which began at a time, and remembers that the handler has used it.
 // Several goroutines of a handler may call it.
 func (p *Plan) UseSteps(v *View, id string, started time.Time) state.HandlerSteps {
-	stepsInUse.Store(&stepRecorders{store: (*recorder).storeSteps, end: (*recorder).endSteps})
+	stepsInUse.Store(new((*recorder).storeSteps))
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if used, ok := v.steps[id]; ok {
@@ -130,42 +131,30 @@ func (v *View) Recorded(record *patch.Patch, answer *object.Object) {
 	v.Tree, v.Stored, v.Newest = patch.Merged(v.Tree, merge), patch.Merged(v.Stored, merge), answer
 }
 
-// usedSteps returns the records of the handlers that have used keys in the cycle, by the ids of the handlers.
-func (v *View) usedSteps() map[string]state.HandlerSteps {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	used := make(map[string]state.HandlerSteps, len(v.steps))
-	maps.Copy(used, v.steps)
-	return used
-}
-
-// storeSteps records the steps of a handling that continues.
-func (w *recorder) storeSteps() error {
-	for _, steps := range w.view.usedSteps() {
-		if err := w.view.StepStorage().Store(w.view.Stored, steps, w.own); err != nil {
-			return err
+// storeSteps records the steps of the handling. If the handling ends, it also ends the steps of earlier attempts. But a handler that has
+// failed can be called again for the same change, and then uses the same keys, also if its last attempt has used none.
+func (w *recorder) storeSteps(ends bool) error {
+	w.view.mu.Lock()
+	all := make(map[string]state.HandlerSteps, len(w.view.steps))
+	maps.Copy(all, w.view.steps)
+	w.view.mu.Unlock()
+	if ends {
+		for _, steps := range w.view.StepStorage().ReadAll(w.view.Stored, w.situation.Served.Changing) {
+			if _, used := all[steps.Handler]; !used && !steps.Run.IsZero() {
+				all[steps.Handler] = steps
+			}
 		}
 	}
-	return nil
-}
-
-// endSteps records the end of the handling. A handler that has failed can be called again for the same change, and then uses the
-// same keys, also if its last attempt has used none.
-func (w *recorder) endSteps() error {
-	ended := w.view.usedSteps()
-	for _, steps := range w.view.StepStorage().ReadAll(w.view.Stored, w.situation.Served.Changing) {
-		if _, used := ended[steps.Handler]; !used && !steps.Run.IsZero() {
-			ended[steps.Handler] = steps
-		}
-	}
-	for _, steps := range ended {
-		failed := slices.IndexFunc(w.record.Failures, func(f state.Failure) bool {
+	for _, steps := range all {
+		failed := func(f state.Failure) bool {
 			return f.Handler == steps.Handler && (f.Started.Equal(steps.Run) || w.plan.continues(f.Handler, steps.Run))
-		})
-		if failed < 0 {
+		}
+		switch i := slices.IndexFunc(w.record.Failures, failed); {
+		case !ends:
+		case i < 0:
 			steps = w.ended(steps)
-		} else {
-			steps.Run = w.record.Failures[failed].Started
+		default:
+			steps.Run = w.record.Failures[i].Started
 		}
 		if err := w.view.StepStorage().Store(w.view.Stored, steps, w.own); err != nil {
 			return err
@@ -194,4 +183,104 @@ func (p *Plan) Turn(v *View, id string, started time.Time) string {
 	default:
 		return state.StepTurn(reason, p.UseSteps(v, id, started).Epoch)
 	}
+}
+
+// CountedSteps returns the recorded steps that count: the next attempts of the unfinished handling, and retries of failed handlers,
+// return their results without a call. Changing are the ids of the handlers.
+func (p *Plan) CountedSteps(v *View, changing []string) []observe.RecordedSteps {
+	if len(p.Superseded) > 0 {
+		return nil
+	}
+	var counted []observe.RecordedSteps
+	for _, steps := range v.StepStorage().ReadAll(v.Stored, changing) {
+		if len(steps.Steps)+len(steps.Started) == 0 {
+			continue
+		}
+		if reason, count := p.handlingOf(v, steps); count {
+			counted = append(counted, observe.RecordedSteps{
+				Handler: steps.Handler, Turn: state.StepTurn(reason, steps.Epoch), Steps: steps.Steps, Started: steps.Started,
+			})
+		}
+	}
+	return counted
+}
+
+// handlingOf returns the reason of the handling that steps belong to; false if it has ended.
+func (p *Plan) handlingOf(v *View, steps state.HandlerSteps) (handlers.Reason, bool) {
+	if one, ok := p.Progress.Handler(steps.Handler); ok && one.Active {
+		return p.Cause.Reason, p.continues(steps.Handler, steps.Run)
+	}
+	for _, f := range p.Failures {
+		if f.Handler == steps.Handler && f.Started.Equal(steps.Run) {
+			return handlers.Reason(f.Purpose), true
+		}
+	}
+	progress, err := v.ProgressOf([]string{steps.Handler}, steps.Run)
+	if err != nil {
+		return "", false // the handling fails with the same error
+	}
+	one, ok := progress.Handler(steps.Handler)
+	return p.Cause.Reason, ok && one.Record.Started.Equal(steps.Run)
+}
+
+// stepRoom is the room in bytes that the annotations of an object must have before a step is called.
+const stepRoom = 2 * state.MaxStepResult
+
+// CheckStepRoom returns an error if the object has no room for the record of one more step.
+func (v *View) CheckStepRoom(steps state.HandlerSteps) error {
+	switch {
+	case len(steps.Steps) >= state.MaxSteps:
+		return handlers.AsPermanent(fmt.Errorf("a handling has at most %d steps; an object is no journal", state.MaxSteps))
+	case v.StepStorage().Size(v.Stored)+state.MaxStepResult > state.MaxStepsSize:
+		return handlers.AsPermanent(fmt.Errorf("the steps of an object have at most %d bytes; return ids instead of whole results", state.MaxStepsSize))
+	case patch.AnnotationsSize(v.Stored, nil)+stepRoom > patch.MaxAnnotationsSize:
+		return handlers.AsTemporary(fmt.Errorf("the annotations of the object leave no room for the record; shorten the biggest: %s", outbox.BiggestAnnotations(v.Stored)), 0)
+	}
+	return nil
+}
+
+// CheckStepResult returns a permanent error if a result must not be on the object. The secrets are of the object.
+func CheckStepResult(result []byte, secrets *redact.Secrets) error {
+	if len(result) > state.MaxStepResult {
+		return handlers.AsPermanent(fmt.Errorf("the result has %d bytes, and a record at most %d; return an id", len(result), state.MaxStepResult))
+	}
+	var value any
+	if err := json.Unmarshal(result, &value); err != nil {
+		return handlers.AsPermanent(err)
+	}
+	secret := secretMember(value)
+	if secret == "" && secrets.Text(string(result)) != string(result) {
+		secret = "a value of the object"
+	}
+	if secret != "" {
+		return handlers.AsPermanent(fmt.Errorf("the result seems to contain a secret, %s: store it in a Secret, and return the name", secret))
+	}
+	return nil
+}
+
+// secretMember returns the name of a member that seems to be a secret; empty if there is none.
+func secretMember(value any) string {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			if name := secretMember(item); name != "" {
+				return name
+			}
+		}
+	case map[string]any:
+		for _, name := range object.SortedKeys(value) {
+			if _, isText := value[name].(string); isText && seemsSecret(name) {
+				return name
+			}
+			if name := secretMember(value[name]); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func seemsSecret(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"password", "token", "secret", "key"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
