@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
@@ -57,31 +56,6 @@ type Deps struct {
 	// Background is the context of work that is independent of single objects, such as daemons. The operator cancels it
 	// after it has stopped everything else.
 	Background context.Context
-}
-
-// CallLimits make handlers whose calls are limited wait for slots. It is an interface, so that operators without limits do not
-// link the package that implements it. The methods are safe for concurrent use.
-type CallLimits interface {
-	// BeginCycle begins a cycle of an object, and EndCycle ends it: the cycle gives up the slots that it did not use.
-	BeginCycle(key queue.Key)
-	EndCycle(key queue.Key)
-
-	// Reserve reserves a slot for a call. If none is free, it returns false, and the object has a cycle when it gets the slot.
-	Reserve(key queue.Key, h *handlers.Handler, s *observe.Subject) bool
-
-	// Begin begins the call that the slot is reserved for, and returns the function that hands on the slot. It returns false if
-	// the object was forgotten since.
-	Begin(key queue.Key, h *handlers.Handler) (end func(), ok bool)
-
-	// Forget drops an object that was deleted, or that this replica does not handle.
-	Forget(key queue.Key)
-
-	// LeaveAll makes all objects give up their places in line, and the slots that no call uses. Afterwards, they must be listed again.
-	LeaveAll()
-
-	// NewTurn returns the turn of a timer: see [daemons.Host]. Await reports that the timer waits.
-	NewTurn(h *handlers.Handler, wake func()) daemons.Turn
-	Await(h *handlers.Handler, s *observe.Subject)
 }
 
 // RunState holds the conditions under which the operator handles objects.
@@ -135,6 +109,21 @@ func (d *Deps) UnpostedSubject(identity *observe.Identity, res *resources.Resour
 func (d *Deps) DropLate(old *object.Object) {
 	d.Logger.Debug("Dropping an outdated event", observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail,
 		"what", old.String(), "reason", "the object was deleted")
+}
+
+// NewestVersion reads the newest version of an object. If the object does not exist, it records a tombstone and returns
+// nil. It lists instead of gets, because operators need no permission to get objects.
+func (d *Deps) NewestVersion(ctx context.Context, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
+	list, err := d.Client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list.Items, func(o *object.Object) bool { return o.UID == uid })
+	if i < 0 {
+		d.Graves.Bury(res.Key(), uid, list.ResourceVersion)
+		return nil, nil
+	}
+	return list.Items[i], nil
 }
 
 // HidesIndex reports whether the values of an index must not be shown: the index may select Secrets, it received a

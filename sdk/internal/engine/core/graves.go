@@ -1,6 +1,7 @@
 package core
 
 import (
+	"strconv"
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -61,4 +62,13 @@ func (g *graves) IsLate(key queue.Key, event watch.Event, listed bool, complete 
 		delete(g.gone, key)
 	}
 	return !back
+}
+
+// NumberOf returns a resourceVersion as a number; 0 if it is not a number.
+func NumberOf(resourceVersion string) uint64 {
+	number, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
 }

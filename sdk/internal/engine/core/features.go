@@ -2,18 +2,23 @@ package core
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Passes begins the passes of reconcile handlers, and keeps the children of objects. It is an interface, so that operators without
-// reconcile handlers do not link the package that implements it. The methods are safe for concurrent use.
+// Passes, Conditions and CallLimits are interfaces, so that operators without the feature do not link the package that implements it. Their
+// methods are safe for concurrent use. Forget removes an object that was deleted, or that this replica no longer handles.
+
+// Passes begins the passes of reconcile handlers, and keeps the children of objects.
 type Passes interface {
 	// Adjust watches the children of the objects of the served resources, and stops all other watches. Known has all resources of
 	// the cluster; the namespace "" is the whole cluster.
@@ -39,7 +44,6 @@ type Passes interface {
 	// Outdate adds a reason for a pass, because another replica has handled the object since its last pass.
 	Outdate(key queue.Key)
 
-	// Forget removes an object that was deleted, or that this replica no longer handles.
 	Forget(key queue.Key)
 
 	// Failed returns the objects whose last pass has failed permanently.
@@ -53,11 +57,10 @@ type Passes interface {
 	// the children of a resource's objects, or of all objects if the key is empty.
 	ReleaseBrake(resource string)
 
-	// Children returns the children of an object with the results of its last pass. With the zero Ref, it returns the children of
-	// all objects.
+	// Children returns the children of an object with the results of its last pass; of all objects for the zero Ref.
 	Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList
 
-	// ChildStates returns the numbers of existing children by resource and state. The map has all states for each served resource.
+	// ChildStates returns the numbers of existing children by resource and state, with all states for each served resource.
 	ChildStates() map[string]map[string]int
 }
 
@@ -91,6 +94,67 @@ type Beginning struct {
 	Requested bool      // a person has requested a pass
 }
 
+// Conditions keeps conditions in the status of objects.
+type Conditions interface {
+	// Of returns the conditions of an object; [NoConditions] if the resource has no kopf.Conditions.
+	Of(key queue.Key, served *ServedResource) ObjectConditions
+
+	Forget(key queue.Key)
+}
+
+// ObjectConditions keeps the conditions of one object. Only the object's worker may call its methods, except for Set.
+type ObjectConditions interface {
+	// Set stores a condition of a handler, which has seen the generation. The object's next Write applies the condition.
+	Set(c handlers.Condition, generation int64) error
+
+	// Relisted records that the object was listed, so that another replica may have written conditions. If outdated, another replica has
+	// handled the object: Relisted also drops the verdict about the last pass and the unwritten conditions of handlers.
+	Relisted(outdated bool)
+
+	// Passed records the result of a pass, and the hash of the parent's essence at the pass.
+	Passed(essence uint64, out handlers.Outcome, health Health)
+
+	// Write applies the conditions if they differ from the newest version of the object, and if the state of its handlers is decided. It
+	// returns the version that its request made; nil without a request. If Write must be called again even without another version of the
+	// object, it returns the delay; otherwise 0. Later is true if a later call may write other conditions. Errors never fail the cycle.
+	Write(ctx context.Context, h *Handling) (made *object.Object, again time.Duration, later bool)
+}
+
+// Handling is the result of a cycle for the conditions of an object.
+type Handling struct {
+	Changing   bool            // a change handler matches the object
+	Progress   state.Progress  // progress of the handlers of the cause
+	Failures   []state.Failure // permanent failures on the object
+	Reconciles bool            // the reconcile handler matches the object
+	Essence    uint64          // hash of the essence
+	Generation int64
+	Newest     *object.Object // newest known version of the object
+	Subject    *observe.Subject
+}
+
+// CallLimits make handlers whose calls are limited wait for slots.
+type CallLimits interface {
+	// BeginCycle begins a cycle of an object, and EndCycle ends it: the cycle gives up the slots that it did not use.
+	BeginCycle(key queue.Key)
+	EndCycle(key queue.Key)
+
+	// Reserve reserves a slot for a call. If none is free, it returns false, and the object has a cycle when it gets the slot.
+	Reserve(key queue.Key, h *handlers.Handler, s *observe.Subject) bool
+
+	// Begin begins the call that the slot is reserved for, and returns the function that hands on the slot. It returns false if
+	// the object was forgotten since.
+	Begin(key queue.Key, h *handlers.Handler) (end func(), ok bool)
+
+	Forget(key queue.Key)
+
+	// LeaveAll makes all objects give up their places in line, and the slots that no call uses. Afterwards, they must be listed again.
+	LeaveAll()
+
+	// NewTurn returns the turn of a timer: see [daemons.Host]. Await reports that the timer waits.
+	NewTurn(h *handlers.Handler, wake func()) daemons.Turn
+	Await(h *handlers.Handler, s *observe.Subject)
+}
+
 // NoPasses are the passes of operators without reconcile handlers.
 var NoPasses Passes = noPasses{}
 
@@ -110,4 +174,21 @@ func (noPasses) ReleaseBrake(string)                                            
 func (noPasses) ChildStates() map[string]map[string]int                                       { return nil }
 func (noPasses) Children(inspect.Ref, *observe.Inspector) inspect.ChildList {
 	return inspect.ChildList{Children: []inspect.Child{}}
+}
+
+// NoConditions keeps no conditions.
+var NoConditions noConditions
+
+type noConditions struct{}
+
+// ErrNoConditions is the error of a condition of an object whose conditions the operator does not keep.
+var ErrNoConditions = errors.New("set a condition: the operator keeps no conditions of this resource; register kopf.Conditions for it")
+
+func (noConditions) Of(queue.Key, *ServedResource) ObjectConditions { return NoConditions }
+func (noConditions) Forget(queue.Key)                               {}
+func (noConditions) Set(handlers.Condition, int64) error            { return ErrNoConditions }
+func (noConditions) Relisted(bool)                                  {}
+func (noConditions) Passed(uint64, handlers.Outcome, Health)        {}
+func (noConditions) Write(context.Context, *Handling) (*object.Object, time.Duration, bool) {
+	return nil, 0, false
 }
