@@ -153,14 +153,11 @@ func (p *Plan) planRecall(s *Situation) {
 	}
 	first, old := &r.failures[0], p.Cause.Old
 	reason := handlers.Reason(first.Purpose)
-	switch reason {
-	case handlers.ReasonCreate:
+	switch r.byID = reason == handlers.ReasonUpdate && first.Old == nil; {
+	case reason == handlers.ReasonCreate:
 		old = nil
-	case handlers.ReasonUpdate:
-		if r.byID = first.Old == nil; !r.byID {
-			old = first.Old
-		}
-	default:
+	case reason == handlers.ReasonUpdate && !r.byID:
+		old = first.Old
 	}
 	p.Cause, p.Recall = p.repeatedCause(s, reason, old, first.Rehandled), r
 }
@@ -175,14 +172,8 @@ func (p *Plan) repeatedCause(s *Situation, reason handlers.Reason, old map[strin
 
 // isUnchanged reports whether the object needs no handling except for retries of failed handlers.
 func (p *Plan) isUnchanged(set *handlers.Set) bool {
-	switch p.Cause.Reason {
-	case handlers.ReasonNoop:
-		return true
-	case handlers.ReasonResume:
-		return len(set.Selected(handlers.Changing, p.Cause)) == 0
-	default:
-		return false
-	}
+	reason := p.Cause.Reason
+	return reason == handlers.ReasonNoop || reason == handlers.ReasonResume && len(set.Selected(handlers.Changing, p.Cause)) == 0
 }
 
 func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {

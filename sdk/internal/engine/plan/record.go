@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -151,11 +152,11 @@ func (w *recorder) endUnhandled() error {
 	return w.storeLastHandled()
 }
 
-// storeLastHandled stores the essence that the handlers have seen as the last-handled state.
+// storeLastHandled stores the essence that the handlers have seen as the last-handled state, unless it was stored when the cause ended first.
 func (w *recorder) storeLastHandled() error {
 	w.record.Finished = true
 	if r := w.plan.Recall; r != nil && (!r.isMarked() || w.record.Handled == nil) {
-		w.record.Handled = nil // the state was stored when the cause ended first
+		w.record.Handled = nil
 		return nil
 	}
 	raw, essence, err := w.lastHandledState()
@@ -163,9 +164,15 @@ func (w *recorder) storeLastHandled() error {
 		return err
 	}
 	w.record.Handled = nil
-	if cause := w.plan.Cause; w.record.Behind || w.plan.Recall == nil && (essence != nil && len(cause.Diff) > 0 || cause.Old == nil) {
-		return w.view.storeLastHandled(raw, essence, w.own)
+	cause, v := w.plan.Cause, w.view
+	renews := cause.Reason.Handled() && w.plan.Recall == nil && (essence != nil && len(cause.Diff) > 0 || cause.Old == nil)
+	if !renews && !w.record.Behind {
+		return nil
 	}
+	if err := v.diffbase.Store(v.Stored, raw, essence, v.extra, w.own); err != nil {
+		return fmt.Errorf("record the last-handled state: %w", err)
+	}
+	v.Renewed = true
 	return nil
 }
 

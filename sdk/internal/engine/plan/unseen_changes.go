@@ -9,15 +9,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// While other handlers of the cause are retried, the object can change after a handler has succeeded. That handler would
-// never see the change, because the changed state would become the last-handled one. So the operator remembers the state
-// that each finished handler has seen. If a handler would be called for an unseen change, the state of the first
-// finished handler becomes the last-handled one, and an update follows. If an update from another seen state reaches more
-// handlers, for example because the object has returned to the first one, that state becomes the last-handled one. The same
-// holds if the object returns to its last-handled state: the cause ends, or another cause replaces it.
+// While other handlers of the cause are retried, the object can change after a handler has succeeded. That handler would never see the change,
+// because the changed state would become the last-handled one. So the operator remembers the state that each finished handler has seen. At the
+// end of the cause, the state from which an update reaches the most of these handlers becomes the last-handled one, and the update follows.
 
-// rememberHandled records, for each handler that finished in this cycle, which state of the object it has seen. It records
-// nothing if all handlers are done now, and no state was recorded before.
+// rememberHandled records, for each handler that finished in this cycle, which state of the object it has seen. It records nothing if all
+// handlers are done now, and no state was recorded before.
 func (w *recorder) rememberHandled(final []string, allDone bool) {
 	states := w.record.Handled
 	if len(final) == 0 || allDone && states == nil {
@@ -73,19 +70,14 @@ func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err e
 	return raw, essence, nil
 }
 
-// endReverted ends an unfinished cause if the object is at its last-handled state again: the change was reverted, or the
-// cause was detected for an old version whose change is already handled. It purges the records, including those of an
-// earlier process with an old version, because they must not count for the next cause. If a handler finished for another
-// state, an update follows.
+// endReverted ends an unfinished cause if the object is at its last-handled state again: the change was reverted, or the cause was detected for
+// an old version whose change is already handled. It also purges the records of an earlier process with an old version, because they must not
+// count for the next cause.
 func (w *recorder) endReverted() error {
-	s, v, r := w.situation, w.view, w.record
-	ongoing := s.Life.Unfinished || r.Handled != nil
+	s, v := w.situation, w.view
+	ongoing := s.Life.Unfinished || w.record.Handled != nil
 	if w.plan.Cause.Reason != handlers.ReasonNoop || !ongoing && !state.HasRecords(v.Stored, v.Progress) {
 		return nil
-	}
-	raw, essence, err := w.lastHandledState()
-	if err != nil {
-		return err
 	}
 	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
 	if err != nil {
@@ -97,9 +89,5 @@ func (w *recorder) endReverted() error {
 	if err := w.purge(progress); err != nil {
 		return err
 	}
-	r.Finished, r.Handled = true, nil
-	if r.Behind {
-		return v.storeLastHandled(raw, essence, w.own)
-	}
-	return nil
+	return w.storeLastHandled()
 }

@@ -74,15 +74,6 @@ func (v *View) lastHandled() (map[string]any, error) {
 	return old, err
 }
 
-// storeLastHandled adds a version and its essence to a patch, as the last-handled state.
-func (v *View) storeLastHandled(raw []byte, essence map[string]any, own *patch.Patch) error {
-	if err := v.diffbase.Store(v.Stored, raw, essence, v.extra, own); err != nil {
-		return fmt.Errorf("record the last-handled state: %w", err)
-	}
-	v.Renewed = true
-	return nil
-}
-
 // ProgressOf returns the progress of handlers.
 func (v *View) ProgressOf(ids []string, now time.Time) (state.Progress, error) {
 	return readRecords(v, "progress", func() (state.Progress, error) { return state.ReadProgress(v.Stored, v.Progress, ids, now) })
