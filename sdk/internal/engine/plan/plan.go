@@ -1,5 +1,4 @@
-// Package plan makes the decisions of a cycle as functions of values: how to handle the changes of an object, what to
-// record, and how to wait for the next cycle.
+// Package plan makes the decisions of a cycle as functions of values: how to handle an object, what to record, and how to wait.
 package plan
 
 import (
@@ -99,8 +98,8 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 	return p, nil
 }
 
-// Decide selects the handlers of the cause and reads their progress, unless change handlers must wait. It adds to the
-// patch the finalizer and the records that must be written before the calls.
+// Decide selects the handlers of the cause and reads their progress, unless change handlers must wait. It adds the finalizer to the patch, and
+// removes the records of superseded causes.
 func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 	if s.Event != watch.Deleted && p.Blocked && len(s.Stopping) == 0 && !s.Served.Handlers.RequiresFinalizer(p.Cause) &&
 		!s.Served.Handlers.DeletesChildren() { // an object that the filters do not match any longer can still have children
@@ -199,8 +198,8 @@ func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
 	return hs
 }
 
-// readProgress reads the progress of the cause. It counts the progress of unfinished earlier causes by their reasons,
-// and purges it. The records of the selected handlers stay: they are only written again if they change.
+// readProgress reads the progress of the cause. It counts the progress of unfinished earlier causes by their reasons, and purges it. The records
+// of the selected handlers stay: they are only written again if they change.
 func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
 	if err != nil {
@@ -224,9 +223,11 @@ func (p *Plan) Engaged() bool {
 	return p.Changing && !p.Hold.ForWrite()
 }
 
-// Due returns the handlers from which the lifecycle chooses: handlers whose delay is over, and delayed handlers that a
-// retry request includes. Handlers that may not begin now, because they have no slot, are not due.
-func Due(hs []*handlers.Handler, progress state.Progress, requested *memory.RetryRequest, now time.Time, mayBegin func(*handlers.Handler) bool) []handlers.Due {
+// Due returns the handlers from which the lifecycle chooses: handlers whose delay is over, and delayed handlers that a retry request includes.
+// Handlers that may not begin now, because they have no slot, are not due.
+func Due(
+	hs []*handlers.Handler, progress state.Progress, requested *memory.RetryRequest, now time.Time, mayBegin func(*handlers.Handler) bool,
+) []handlers.Due {
 	all := make([]handlers.Due, 0, len(hs))
 	for _, h := range hs {
 		one, ok := progress.Handler(h.ID)

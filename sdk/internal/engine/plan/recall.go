@@ -10,11 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// After a permanent failure, a handler is not called until the object changes. A retry request calls the handler again
-// for the cause for which it failed. The plan rebuilds the cause from the failure on the object: see [state.Failure]. If the
-// failure lacks the old state of an update, the handler gets an empty diff. Handlers that succeeded are not called again.
-
-// recall is a cause that repeats an earlier one for its failed handlers.
+// recall is a cause that repeats an earlier one for its failed handlers. The plan rebuilds the cause from the failure on the object: see
+// [state.Failure]. If the failure lacks the old state of an update, the handler gets an empty diff.
 type recall struct {
 	failures []state.Failure // failures to retry in this cause
 	later    []state.Failure // failures to retry in the next cause
@@ -53,11 +50,9 @@ func (r *recall) IDs() []string {
 	return ids
 }
 
-// "kopf rehandle" marks objects, and the operator calls the handler of a mark for the object without a change: see [state.Versions]. The
-// mark stays on the object until the handler is done, so another process continues. The patch that ends the handling removes the mark and
-// records the version, so no process repeats it. Marks for a version that this operator does not have wait for another operator.
-
-// rehandlers are the functions for versions. Operators without versions do not link them.
+// rehandlers are the functions for the marks of "kopf rehandle": see [state.Versions]. Operators without versions do not link them. A mark
+// stays on the object until its handler is done, so another process continues. The patch that ends the handling removes the mark and records
+// the version, so no process repeats it. Marks for a version that this operator does not have wait for another operator.
 type rehandlers struct {
 	plan func(*Plan, *Situation, *View)
 	end  func(*recorder) error

@@ -64,8 +64,7 @@ func (w *recorder) purge(progress state.Progress) error {
 	return w.view.Purge(progress, w.situation.Served.Changing, w.own)
 }
 
-// Record adds the operator's records to a patch after the calls of handlers: the progress, the failures, the
-// last-handled state and the finalizer.
+// Record adds the operator's records after the calls of handlers to a patch: the progress, the failures, the last-handled state and the finalizer.
 func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.HandledStates, own *patch.Patch) (Record, error) {
 	r := Record{Failures: p.Failures, Handled: handled, Unfinished: s.Life.Unfinished, DeletionHandled: s.Life.DeletionHandled}
 	w := recorder{plan: p, situation: s, view: v, own: own, record: &r}
@@ -93,8 +92,7 @@ func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.Hand
 	return r, err
 }
 
-// storeOutcomes stores the outcomes of the called handlers. If all handlers are done, it stores the failures and the
-// last-handled state, and purges the progress.
+// storeOutcomes stores the outcomes of the called handlers. If all are done, it ends the cause.
 func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	p, r, now := w.plan, w.record, w.situation.Now
 	if len(out.ByID)+len(out.Subs) == 0 && len(out.Parked) > 0 { // waiting is not recorded on the object
@@ -176,8 +174,7 @@ func (w *recorder) storeLastHandled() error {
 	return nil
 }
 
-// release removes the finalizer of a deleted object when all deletion handlers are done and no daemon is running, unless the
-// operator must delete children before.
+// release removes the finalizer of a deleted object when no daemon is running, unless the operator must delete children before.
 func (w *recorder) release() {
 	p, r := w.plan, w.record
 	if w.situation.Event == watch.Deleted || !p.Cause.Deleted || !p.Blocked || p.keeper(w.situation, r.Failures) != nil {
@@ -216,9 +213,8 @@ func (p *Plan) markRecalled(v *View, own *patch.Patch) error {
 	return nil
 }
 
-// storeFailures records the failed handlers on the object when all handlers are done, and removes obsolete failures.
-// After a change of the object, all earlier failures are obsolete; after a retry or resuming, only those of the called
-// handlers. A deleted object has failures only if a handler keeps the object for them.
+// storeFailures records the failed handlers on the object when all handlers are done, and removes obsolete failures. A deleted object has
+// failures only if a handler keeps the object for them.
 func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
 	p, r, v := w.plan, w.record, w.view
 	failed, err := readRecords(v, "progress of sub-handlers", func() ([]state.Failure, error) {
@@ -273,7 +269,8 @@ func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
 	return nil
 }
 
-// makesObsolete reports whether an earlier failure is obsolete when the handlers of the cause are done.
+// makesObsolete reports whether an earlier failure is obsolete when the handlers of the cause are done: after a retry or resuming, only a
+// failure of a called handler.
 func (p *Plan) makesObsolete(f *state.Failure, progress state.Progress) bool {
 	switch {
 	case p.Recall != nil:
@@ -286,8 +283,7 @@ func (p *Plan) makesObsolete(f *state.Failure, progress state.Progress) bool {
 	}
 }
 
-// keeper returns the first failure that keeps a deleted object: a permanent failure of a deletion handler with
-// KeepOnFailure. It returns nil if there is none.
+// keeper returns the first failure that keeps a deleted object, of a deletion handler with KeepOnFailure; nil if there is none.
 func (p *Plan) keeper(s *Situation, failures []state.Failure) *state.Failure {
 	for i := range failures {
 		f := &failures[i]

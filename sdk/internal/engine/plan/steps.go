@@ -18,10 +18,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// An idempotency key must not repeat in the next handling, so the operator counts the handlings in which a handler has used keys.
-// The count changes in the patch that ends a handling, which the operator sends anyway. Run in the record is the start of the
-// handling's progress record. If another operator ended the handling, it removed the progress record without counting; UseSteps
-// then finds another start, and counts the ended handling then.
+// An idempotency key must not repeat in the next handling, so the operator counts the handlings in which a handler has used keys, in the patch
+// that ends a handling. Run in the record is the start of the handling's progress record. If another operator ended the handling, it removed the
+// progress record without counting; UseSteps then finds another start, and counts the ended handling.
 
 // stepsInUse is storeSteps after the first use of a key, so that operators whose handlers use no keys do not link the function. Until then,
 // a process records no ends of handlings; UseSteps finds such an end later, because Run is then another start.
@@ -169,7 +168,8 @@ func (w *recorder) ended(steps state.HandlerSteps) state.HandlerSteps {
 	ended := steps.Ended()
 	progress, _ := w.record.Progress.Handler(steps.Handler)
 	_, used := w.view.UsedSteps(steps.Handler)
-	if reason := w.plan.Cause.Reason; (reason == handlers.ReasonCreate || reason == handlers.ReasonDelete) && (used || progress.Record.Started.Equal(steps.Run)) {
+	once := w.plan.Cause.Reason == handlers.ReasonCreate || w.plan.Cause.Reason == handlers.ReasonDelete
+	if once && (used || progress.Record.Started.Equal(steps.Run)) {
 		ended.Epoch = steps.Epoch
 	}
 	return ended
@@ -234,7 +234,8 @@ func (v *View) CheckStepRoom(steps state.HandlerSteps) error {
 	case v.StepStorage().Size(v.Stored)+state.MaxStepResult > state.MaxStepsSize:
 		return handlers.AsPermanent(fmt.Errorf("the steps of an object have at most %d bytes; return ids instead of whole results", state.MaxStepsSize))
 	case patch.AnnotationsSize(v.Stored, nil)+stepRoom > patch.MaxAnnotationsSize:
-		return handlers.AsTemporary(fmt.Errorf("the annotations of the object leave no room for the record; shorten the biggest: %s", outbox.BiggestAnnotations(v.Stored)), 0)
+		return handlers.AsTemporary(fmt.Errorf("the annotations of the object leave no room for the record; shorten the biggest: %s",
+			outbox.BiggestAnnotations(v.Stored)), 0)
 	}
 	return nil
 }

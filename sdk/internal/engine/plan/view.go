@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// View reads the operator's records from one version of an object, with the storages in the settings. It includes
-// unwritten records, and excludes records that cannot be decoded. It must be used by one goroutine, except for the steps.
+// View reads the operator's records from one version of an object. It includes unwritten records, and excludes records that cannot be decoded.
+// It must be used by one goroutine, except for the steps.
 type View struct {
 	Tree    map[string]any // the version as it was received
 	Stored  map[string]any // the version with the unwritten records, and without the broken ones
@@ -38,7 +38,9 @@ type View struct {
 }
 
 // NewView returns the view of a version. Custom storages get the context for their I/O.
-func NewView(ctx context.Context, d *core.Deps, extra []object.Path, obj *object.Object, unwritten *outbox.Outbox, warn func(*state.BrokenMark)) (*View, error) {
+func NewView(
+	ctx context.Context, d *core.Deps, extra []object.Path, obj *object.Object, unwritten *outbox.Outbox, warn func(*state.BrokenMark),
+) (*View, error) {
 	tree, err := obj.Tree()
 	if err != nil {
 		return nil, fmt.Errorf("decode the object: %w", err)
@@ -95,8 +97,7 @@ func (v *View) Purge(progress state.Progress, ids []string, own *patch.Patch) er
 	return nil
 }
 
-// readRecords calls a function that reads records, and repeats the call without each broken record. An object with broken
-// records can be handled and deleted as if it had none.
+// readRecords calls a function that reads records, and repeats the call without each broken record, so that these block nothing.
 func readRecords[T any](v *View, what string, read func() (T, error)) (T, error) {
 	for {
 		records, err := read()
@@ -110,8 +111,7 @@ func readRecords[T any](v *View, what string, read func() (T, error)) (T, error)
 	}
 }
 
-// exclude hides a broken record from the storages. It returns false if the record is not at the path that its storage
-// names.
+// exclude hides a broken record from the storages. It returns false if the record is not at the path that its storage names.
 func (v *View) exclude(mark *state.BrokenMark) bool {
 	if _, exists := object.Lookup(v.Stored, mark.Path); !exists {
 		return false
