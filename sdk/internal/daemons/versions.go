@@ -89,9 +89,7 @@ func (g *Group) RetryNow(means func(id string) bool) {
 	maps.DeleteFunc(g.retired, func(id string, failed bool) bool { return failed && (means == nil || means(id)) })
 }
 
-// HasFailed reports whether handlers have failed permanently.
+// HasFailed reports whether handlers have failed permanently. A nil group has none.
 func (g *Group) HasFailed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Contains(slices.Collect(maps.Values(g.retired)), true)
+	return slices.Contains(slices.Collect(maps.Values(g.Retired())), true)
 }

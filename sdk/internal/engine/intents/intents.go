@@ -259,7 +259,7 @@ func (i *Intents) retryAll(in inspect.Intent) (reason string) {
 		return "this operator does not know how to retry " + in.Value
 	}
 	for key, known := range i.Memories.All() {
-		if known.Flags.Failed.Load() != nil || known.DaemonFailed() {
+		if known.Flags.Failed.Load() != nil || known.Group.Load().HasFailed() {
 			i.Deps.Retries.Add(key, in.Handler)
 		}
 	}
@@ -280,7 +280,7 @@ func (i *Intents) RetryFailed(ctx context.Context, key queue.Key, handler string
 		return nil
 	}
 	res, failed, object := streams.Served(key.Resource), known.Flags.Failed.Load(), i.passes().FailedObject(key)
-	if res == nil || failed == nil && object == nil && !known.DaemonFailed() {
+	if res == nil || failed == nil && object == nil && !known.Group.Load().HasFailed() {
 		return nil
 	}
 	request := memory.NewRetryRequest(handler)

@@ -2,13 +2,14 @@ package memory
 
 import (
 	"hash/maphash"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// HandledStates are the states that handlers of the current cause, and of the causes that it superseded, had seen when
-// they finished.
+// HandledStates are the states that handlers of the current cause, and of causes that it superseded, had seen when they finished.
 type HandledStates struct {
 	Versions []*object.Object  // versions that finished handlers have seen, one for each essence, in the order of the handlers' ends
 	Hashes   map[string]uint64 // hashes of the seen essences, by the ids of the handlers
@@ -16,17 +17,13 @@ type HandledStates struct {
 
 // Note records that a handler has seen a version, whose essence has the hash.
 func (s *HandledStates) Note(id string, version *object.Object, hash uint64) {
-	known := false
-	for _, seen := range s.Hashes {
-		known = known || seen == hash
+	if !slices.Contains(slices.Collect(maps.Values(s.Hashes)), hash) {
+		s.Versions = append(s.Versions, version.Detached())
 	}
 	if s.Hashes == nil {
 		s.Hashes = map[string]uint64{}
 	}
 	s.Hashes[id] = hash
-	if !known {
-		s.Versions = append(s.Versions, version.Detached())
-	}
 }
 
 // DifferFrom reports whether any handler has seen another essence than the one with the hash.

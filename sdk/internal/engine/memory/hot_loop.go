@@ -3,16 +3,14 @@ package memory
 import "slices"
 
 const (
-	// comparedRounds is the number of consecutive patches after which the changed fields are compared. Handlers that run
-	// one after the other cause a few such patches.
+	// comparedRounds is the number of consecutive patches after which the changed fields are compared: a few handlers cause fewer patches.
 	comparedRounds = 5
 
 	// AlarmRounds is the number of consecutive patches that count as a hot loop. Each handler permits one more patch.
 	AlarmRounds = 20
 )
 
-// HotLoop detects that the operator's patches of an object trigger each other: the event of each patch causes the next
-// patch, which changes the same field again.
+// HotLoop detects that the event of each patch of an object causes the next patch, which changes the same field again.
 type HotLoop struct {
 	Written string   // version that the last patch made; empty if no patch is followed
 	Rounds  int      // number of patches that their predecessors caused

@@ -11,10 +11,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Ledger knows which versions of an object were handled, and which one the operator made; it makes all decisions about
-// old versions. The response to a PATCH is the next version. The stream delivers the same version later, when nothing is
-// left to do for it. A response does not count as seen before a cycle has handled it. Only the object's worker uses a
-// ledger.
+// Ledger knows which versions of an object were handled, and which one the operator made; it makes all decisions about old versions. The
+// response to a PATCH is the next version. The stream delivers the same version later, when nothing is left to do for it. A response does not
+// count as seen before a cycle has handled it. Only the object's worker uses a ledger.
 type Ledger struct {
 	taken  string         // resourceVersion of the newest version that was handled or skipped; empty at first
 	Answer *object.Object // newer version that the operator's patch made; nil if there is none
@@ -94,10 +93,9 @@ func (l *Ledger) Skip() {
 	}
 }
 
-// Released records that the operator's patch removed its finalizer from a deleted object. If the object vanishes with
-// the finalizer, the response has the resourceVersion of the version before the patch. Otherwise, the stream delivers
-// the version that the patch made, because another client's finalizer holds the object, or the object is a Pod that is
-// terminating. All earlier versions still have the finalizer, but not the records of the deletion handlers.
+// Released records that the operator's patch removed its finalizer from a deleted object. If the object vanishes with the finalizer, the response
+// has the resourceVersion of the version before the patch. Otherwise, the stream delivers the version that the patch made, because another
+// finalizer holds the object, or a Pod terminates. All earlier versions still have the finalizer, but not the records of the deletion handlers.
 func (l *Ledger) Released(vanishes bool) {
 	answer := l.Answer
 	l.Skip()
@@ -106,8 +104,7 @@ func (l *Ledger) Released(vanishes bool) {
 	}
 }
 
-// Vanishes reports whether the API server removes a deleted object after this version, because it has no finalizers and
-// no grace period.
+// Vanishes reports whether the API server removes a deleted object after this version: it has no finalizers and no grace period.
 func Vanishes(o *object.Object) bool {
 	tree, err := o.Tree()
 	if err != nil {
@@ -138,8 +135,7 @@ func (l *Ledger) Listed(seen *object.Object, complete uint64) {
 	}
 }
 
-// knows reports whether a version is the newest that the operator has handled or made, so that no other client has
-// changed the object since.
+// knows reports whether a version is the newest that the operator has handled or made, so that no other client has changed the object since.
 func (l *Ledger) knows(version string) bool {
 	if l.Answer != nil {
 		return version == l.Answer.ResourceVersion

@@ -1,5 +1,4 @@
-// Package memory remembers objects between their cycles: the versions that were handled and made, the unwritten
-// changes, and the progress of the handling.
+// Package memory remembers objects between their cycles.
 package memory
 
 import (
@@ -81,10 +80,9 @@ func (m *Memory) Remaining(now time.Time) *queue.Next {
 	return &queue.Next{After: at.Sub(now)}
 }
 
-// EnterTerm moves the memory to the current term. If the object changed since the last term, another process may have
-// handled it: an unwritten outcome is older than the object's records, and is dropped. Otherwise the outcome is kept,
-// because its handlers would be called again without it. The starts of steps are forgotten in any case, see
-// [outbox.Outbox.DropStarts]. It reports whether another process may have handled the object.
+// EnterTerm moves the memory to the current term. If the object changed since the last term, another process may have handled it, as EnterTerm
+// reports: an unwritten outcome is older than the object's records, and is dropped. Otherwise the outcome is kept, because its handlers would be
+// called again without it. The starts of steps are forgotten in any case, see [outbox.Outbox.DropStarts].
 func (m *Memory) EnterTerm(term int64, obj *object.Object) (outdated bool) {
 	if m.Term == term {
 		return false
@@ -98,8 +96,7 @@ func (m *Memory) EnterTerm(term int64, obj *object.Object) (outdated bool) {
 	return true
 }
 
-// StartOver forgets the progress of the object, after its records were removed. Only the object's worker may call it,
-// between two cycles.
+// StartOver forgets the progress of the object after its records were removed, between two cycles.
 func (m *Memory) StartOver() {
 	m.Outbox, m.Handled = outbox.Outbox{}, nil
 	m.Life.Unfinished, m.Life.DeletionHandled = false, false
@@ -136,10 +133,4 @@ func (m *Memory) RetryNow(r *RetryRequest) {
 	if group := m.Group.Load(); group != nil {
 		group.RetryNow(r.names)
 	}
-}
-
-// DaemonFailed reports whether daemons or timers of the object have failed permanently.
-func (m *Memory) DaemonFailed() bool {
-	group := m.Group.Load()
-	return group != nil && group.HasFailed()
 }

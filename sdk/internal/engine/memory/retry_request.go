@@ -21,8 +21,7 @@ func NewRetryRequest(handler string) *RetryRequest {
 	return &RetryRequest{handler: handler, called: map[string]bool{}, Taken: make(chan struct{})}
 }
 
-// names reports whether this request alone includes a handler. A request for a handler includes its sub-handlers, and
-// the handlers that call it.
+// names reports whether this request alone includes a handler: also a sub-handler of the requested one, or a handler that calls it.
 func (r *RetryRequest) names(id string) bool {
 	return r.handler == "" || r.handler == id ||
 		strings.HasPrefix(id, r.handler+"/") || strings.HasPrefix(r.handler, id+"/")
@@ -48,8 +47,7 @@ func (r *RetryRequest) Calls(id string) bool {
 	return r.any(func(one *RetryRequest) bool { return one.names(id) && !one.called[id] })
 }
 
-// Restarts reports whether a requested handler that failed permanently was not called yet. Only the object's worker may
-// use it.
+// Restarts reports whether a requested handler that failed permanently was not called yet. Only the object's worker may use it.
 func (r *RetryRequest) Restarts(id string) bool {
 	return r.any(func(one *RetryRequest) bool { return (one.handler == "" || one.handler == id) && !one.called[id] })
 }
