@@ -22,8 +22,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Deps are the dependencies that the parts of the engine share. The operator fills them in before the first stream
-// starts; they do not change afterwards.
+// Deps are the dependencies that the parts of the engine share. They do not change after the start of the first stream.
 type Deps struct {
 	Client   *kube.Client
 	Registry *handlers.Registry
@@ -53,8 +52,7 @@ type Deps struct {
 	Sink      *observe.Sink      // publishes the engine's events to the subscribers
 	Recorders *observe.Recorders // record Kubernetes events
 
-	// Background is the context of work that is independent of single objects, such as daemons. The operator cancels it
-	// after it has stopped everything else.
+	// Background is the context of work that is independent of single objects. It ends after everything else.
 	Background context.Context
 }
 
@@ -69,9 +67,7 @@ type RunState struct {
 
 	Records atomic.Pointer[[]*fence.Guard] // guards of the operator's peering records; nil if there are none
 
-	// RetryFormer enables retries of objects that failed permanently before the operator started, when the streams list
-	// them.
-	RetryFormer atomic.Bool
+	RetryFormer atomic.Bool // retries objects that failed permanently before the operator started, when the streams list them
 }
 
 // ObjectLogger returns the logger of an object, whose lines are not posted as Kubernetes events.
@@ -86,8 +82,8 @@ func Reference(object *object.Object) observe.ObjectReference {
 	}
 }
 
-// Subject returns the subject of events about an object. A nil identity stands for an object that the operator does not
-// remember. If Posting.Loggers is set, the subject's logger also posts its lines as Kubernetes events.
+// Subject returns the subject of events about an object; the identity of an object that the operator does not remember is nil. If
+// Posting.Loggers is set, the subject's logger also posts its lines as Kubernetes events.
 func (d *Deps) Subject(identity *observe.Identity, res *resources.Resource, object *object.Object) *observe.Subject {
 	s := d.UnpostedSubject(identity, res, object)
 	if d.Settings.Posting.Loggers {
@@ -111,8 +107,8 @@ func (d *Deps) DropLate(old *object.Object) {
 		"what", old.String(), "reason", "the object was deleted")
 }
 
-// NewestVersion reads the newest version of an object. If the object does not exist, it records a tombstone and returns
-// nil. It lists instead of gets, because operators need no permission to get objects.
+// NewestVersion reads the newest version of an object. If the object does not exist, it records a tombstone and returns nil. It lists instead of
+// gets, because operators need no permission to get objects.
 func (d *Deps) NewestVersion(ctx context.Context, res *resources.Resource, namespace, name, uid string) (*object.Object, error) {
 	list, err := d.Client.List(ctx, res, namespace, kube.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
@@ -126,8 +122,7 @@ func (d *Deps) NewestVersion(ctx context.Context, res *resources.Resource, names
 	return list.Items[i], nil
 }
 
-// HidesIndex reports whether the values of an index must not be shown: the index may select Secrets, it received a
-// hidden value of an object, or the settings list it.
+// HidesIndex reports whether the values of an index must not be shown: it may select Secrets, it has hidden values, or the settings list it.
 func (d *Deps) HidesIndex(id string) bool {
 	if _, hidden := d.HiddenIndices.Load(id); hidden {
 		return true

@@ -8,22 +8,19 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// maxGraves limits the number of tombstones. Late events arrive within seconds after a deletion, so old tombstones are
-// safe to drop.
+// maxGraves limits the number of tombstones. Late events arrive within seconds after a deletion.
 const maxGraves = 4096
 
-// graves are tombstones of objects that were deleted: the operator saw the deletion, or the API server does not have the
-// object. An old version of such an object can arrive from a new stream that lists from a lagging API server, or from a
-// daemon that ends after the deletion. Handling the old version would call the deletion handlers again, because their
-// records were deleted with the object. It is safe for concurrent use.
+// graves are tombstones of objects that were deleted: the operator saw the deletion, or the API server does not have the object. An old version
+// of such an object can arrive from a stream of a lagging API server, or from a daemon that ends after the deletion. Its deletion handlers would
+// be called again, because their records were deleted with the object. It is safe for concurrent use.
 type graves struct {
 	mu    sync.Mutex
 	gone  map[queue.Key]uint64 // resourceVersions of the cluster at which the objects are absent; 0 if they are not numbers
 	order []queue.Key          // keys, oldest first
 }
 
-// Bury records that an object was deleted at a resourceVersion of the cluster. It ignores an object without a UID,
-// because its successor has the same key.
+// Bury records that an object was deleted at a resourceVersion of the cluster, unless it has no UID: its successor has the same key.
 func (g *graves) Bury(resource, uid, resourceVersion string) {
 	if uid == "" {
 		return
@@ -43,10 +40,9 @@ func (g *graves) Bury(resource, uid, resourceVersion string) {
 	g.gone[key] = max(g.gone[key], NumberOf(resourceVersion))
 }
 
-// IsLate reports whether an event delivers an old version of a deleted object. An event with a newer version of the
-// cluster proves that the object exists again, for example after a restore from a backup; its tombstone is removed. If
-// versions cannot be compared, lists are trusted. Listed reports whether any of the merged events comes from a list, and
-// complete is their greatest [watch.Event.Complete].
+// IsLate reports whether an event delivers an old version of a deleted object. An event with a newer version of the cluster proves that the object
+// exists again, for example after a restore from a backup; its tombstone is removed. If versions cannot be compared, lists are trusted. Listed
+// reports whether any of the merged events comes from a list, and complete is their greatest [watch.Event.Complete].
 func (g *graves) IsLate(key queue.Key, event watch.Event, listed bool, complete uint64) bool {
 	if event.Type == watch.Deleted {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
-// EnterTerm returns a context for one piece of an object's work, see [WorkOf]. It is bound to the current terms of its guards: the operator's,
-// those of its peering records, and the guard of the object's shard if replicas share the resource's objects.
+// EnterTerm returns a context for one piece of an object's work, see [WorkOf]. It is bound to the current terms of the guards of the operator, of
+// its peering records, and of the object's shard if replicas share the resource's objects.
 func (d *Deps) EnterTerm(ctx context.Context, res *ServedResource, obj *object.Object) context.Context {
 	all := []*fence.Guard{&d.State.Pause, &d.State.Exit, &d.State.Election}
 	if records := d.State.Records.Load(); records != nil {
@@ -36,12 +36,11 @@ func WorkOf(ctx context.Context) *Work {
 	return work
 }
 
-// ErrStopping ends a cycle that may not call further handlers, because the operator must stop or pause, or another
-// operator may act. The interrupted attempt is not recorded, so the operator or replica that acts next repeats it.
+// ErrStopping ends a cycle that may not call further handlers. The interrupted attempt is not recorded, so the operator or replica that acts next
+// repeats it.
 var ErrStopping = errors.New("the operator is stopping, is paused, or may not act on the object now")
 
-// IsFenced reports whether an error means that the operator may not act at present. Such an error needs no retry: when
-// the operator may act again, it relists the objects.
+// IsFenced reports whether an error means that the operator may not act at present. When it may act again, it relists the objects.
 func IsFenced(err error) bool {
 	return errors.Is(err, ErrStopping) || errors.Is(err, fence.ErrLapsed)
 }

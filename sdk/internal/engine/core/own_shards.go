@@ -11,8 +11,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/shards"
 )
 
-// ownShards are the shards whose objects this replica handles. A nil value handles all objects. It is safe for
-// concurrent use.
+// ownShards are the shards whose objects this replica handles. A nil value handles all objects. It is safe for concurrent use.
 type ownShards struct {
 	Division shards.Division
 	queue    *queue.Queue
@@ -33,8 +32,7 @@ func NewOwnShards(d shards.Division, q *queue.Queue, changed func()) *ownShards 
 	return o
 }
 
-// Set replaces the own shards. It drops queued objects of added shards, because they predate the ownership. Only one goroutine at a time
-// may call it.
+// Set replaces the own shards. It drops queued objects of added shards, because they predate the ownership. Only one goroutine may call it.
 func (o *ownShards) Set(own shards.Set) {
 	before := *o.Own.Load()
 	var added []int
@@ -76,8 +74,7 @@ func (o *ownShards) Owns(res *ServedResource, obj *object.Object) bool {
 	return o == nil || !res.Narrowed() || o.Own.Load().Has(o.Division.Of(obj))
 }
 
-// ActsOnParent reports whether this replica handles the parent of a child, of which only the UID and the namespace are
-// known.
+// ActsOnParent reports whether this replica handles the parent of a child, of which only the UID and the namespace are known.
 func (o *ownShards) ActsOnParent(parent *object.Object) bool {
 	return o == nil || o.Own.Load().Has(o.Division.Of(parent))
 }
@@ -99,14 +96,10 @@ func (o *ownShards) OfKey(key queue.Key, namespace string) int {
 // Selector returns the shardSelector parameter of list and watch requests.
 func (o *ownShards) Selector() string { return o.Division.Selector(*o.Own.Load()) }
 
-// Refuses returns the reason why replicas cannot share the objects of a resource with these handlers; it is empty if
-// they can.
+// Refuses returns the reason why replicas cannot share the objects of a resource with these handlers; it is empty if they can.
 func (o *ownShards) Refuses(set *handlers.Set) string {
-	if o == nil || o.Division.Key == shards.ByNamespace || !set.Has(handlers.Indexing) {
-		return ""
-	}
-	if !handled(set) {
-		return "" // each replica indexes all objects
+	if o == nil || o.Division.Key == shards.ByNamespace || !set.Has(handlers.Indexing) || !handled(set) {
+		return "" // each replica indexes all objects that are only indexed
 	}
 	return "its objects are both indexed and handled, and each replica would index only its own shards; use --shard-key=namespace, or remove the index"
 }

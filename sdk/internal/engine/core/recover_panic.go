@@ -2,9 +2,8 @@ package core
 
 import "github.com/kopf-dev/kopf/sdk/internal/handlers"
 
-// RecoverPanic turns a panic of a user's function into an error; callers defer it. It serves daemons, filters, storages,
-// lifecycles and transformations. [daemons.OnNewStack] does the same for all other handlers, which [call.invoke] calls
-// in separate goroutines.
+// RecoverPanic turns a panic of a user's function into an error; callers defer it. [daemons.OnNewStack] does the same for handlers that
+// [call.invoke] calls in separate goroutines.
 func RecoverPanic(err *error) {
 	if value := recover(); value != nil {
 		*err = handlers.Panicked(value)

@@ -16,8 +16,8 @@ const (
 	retryBackoff = 5 * time.Second // delay after a request that did not return the object
 )
 
-// retries calls the failed handlers of many objects again, a few objects at a time, so that the retries do not flood the
-// API server or external systems. It is safe for concurrent use.
+// retries calls the failed handlers of many objects again, a few objects at a time, so that the retries do not flood the API server or external
+// systems. It is safe for concurrent use.
 type retries struct {
 	ctx    context.Context
 	cancel context.CancelFunc

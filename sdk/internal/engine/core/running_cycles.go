@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// RunningCycles tracks the objects that workers are handling, so that a handover can stop their cycles. A nil value
-// belongs to an operator that hands no objects over, and tracks nothing. It is safe for concurrent use.
+// RunningCycles tracks the objects that workers are handling, so that a handover can stop their cycles. A nil value tracks nothing. It is safe
+// for concurrent use.
 type RunningCycles struct {
 	mu     sync.Mutex
 	cycles map[queue.Key]*runningCycle
@@ -24,8 +24,7 @@ type runningCycle struct {
 	ended     context.Context // ends with the cycle
 }
 
-// Begin registers a cycle until end is called. Check only after Begin whether the operator may handle the object;
-// otherwise, Stop can miss the cycle.
+// Begin registers a cycle until end is called. Check only afterwards whether the operator may handle the object; otherwise, Stop can miss the cycle.
 func (r *RunningCycles) Begin(ctx context.Context, key queue.Key, namespace string) (_ context.Context, end func()) {
 	if r == nil {
 		return ctx, func() {}
@@ -48,8 +47,8 @@ func (r *RunningCycles) Begin(ctx context.Context, key queue.Key, namespace stri
 	}
 }
 
-// Stop waits until the cycles of matching objects have ended. After the grace period, it cancels the contexts of the
-// cycles. If some still run [queue.AbandonAfter] later, it logs their number, and continues to wait.
+// Stop waits until the cycles of matching objects have ended. After the grace period, it cancels the contexts of the cycles. If some still run
+// [queue.AbandonAfter] later, it logs their number.
 func (r *RunningCycles) Stop(match func(key queue.Key, namespace string) bool, grace time.Duration, logger *slog.Logger) {
 	var running []*runningCycle
 	r.mu.Lock()

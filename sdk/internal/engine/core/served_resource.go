@@ -16,13 +16,10 @@ type ServedResource struct {
 	Changing    []string      // ids of the change handlers, which keep their progress on the objects
 	Recorded    []string      // ids of all handlers with records on the objects
 	Indexes     []string      // ids of the indices that contain the objects, sorted and unique
-
-	// OnlyIndexed reports whether the objects are only indexed, and were only indexed since the start.
-	OnlyIndexed bool
+	OnlyIndexed bool          // the objects are only indexed, since the start
 }
 
-// NewServedResource selects the handlers of a resource. Objects that the inspector shows are never regarded as only
-// indexed.
+// NewServedResource selects the handlers of a resource. Objects that the inspector shows are never regarded as only indexed.
 func NewServedResource(registry *handlers.Registry, res *resources.Resource, inspected bool) *ServedResource {
 	set := registry.ForResource(res)
 	return &ServedResource{
@@ -41,11 +38,8 @@ func handled(set *handlers.Set) bool {
 	return slices.ContainsFunc([]handlers.Group{handlers.Changing, handlers.Watching, handlers.Spawning, handlers.Reconciling}, set.Has)
 }
 
-// Narrowed reports whether the operator handles only its own selection and shards of the objects. Objects that are only
-// indexed are not narrowed, because the indices need all of them.
-func (s *ServedResource) Narrowed() bool {
-	return handled(s.Handlers)
-}
+// Narrowed reports whether the operator handles only its own selection and shards of the objects. The indices need all objects.
+func (s *ServedResource) Narrowed() bool { return handled(s.Handlers) }
 
 // IDsOf returns the ids of the handlers, in the same order.
 func IDsOf(handlers []*handlers.Handler) []string {

@@ -22,8 +22,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Settings are the settings of an operator, with all defaults filled in by package kopf, which documents them. A
-// negative duration disables the delay or limit.
+// Settings are the settings of an operator, with all defaults filled in by package kopf, which documents them. A negative duration disables the
+// delay or limit.
 type Settings struct {
 	// Watch streams; see [watch.Options].
 	ServerTimeout     time.Duration
@@ -106,8 +106,7 @@ func (s *Settings) Check(registry *handlers.Registry) error {
 
 // Admission configures how the reviews of the API server reach the operator.
 type Admission struct {
-	// Serve passes requests to the handler until the context ends, and announces the URL or service to the API server. It
-	// is nil if the operator has no webhook endpoint.
+	// Serve passes requests to the handler until the context ends, and announces the URL or service to the API server; nil without an endpoint.
 	Serve func(ctx context.Context, logger *slog.Logger, reviews http.Handler, announce func(admission.ClientConfig)) error
 
 	Managed string // suffix of the webhooks' names, and name of their configurations; empty if the operator manages none
@@ -139,15 +138,12 @@ func (s *Settings) checkScaling() error {
 	return s.Lease.Times.Check()
 }
 
-// Selection selects the objects that the operator handles in its namespaces. It does not apply to resources that are
-// only indexed.
+// Selection selects the objects that the operator handles in its namespaces. It does not apply to resources that are only indexed.
 type Selection struct {
 	Labels   string          // label selector; empty selects all objects
 	Division shards.Division // division of the objects among replicas; zero if there are no shards
 
-	// IgnoredMetadata are names of labels and annotations that the essence excludes. A name with a slash at the end is a
-	// prefix.
-	IgnoredMetadata []string
+	IgnoredMetadata []string // names of labels and annotations that the essence excludes, and prefixes with a slash at the end
 }
 
 // Lease identifies the leases of an operator's replicas, and this replica.
