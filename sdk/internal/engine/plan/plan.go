@@ -108,17 +108,14 @@ func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 	switch {
 	case p.Hold == HoldAdding:
 		state.AddFinalizer(own, s.Finalizer)
-		return nil
 	case p.Hold == HoldRemoving:
 		state.RemoveFinalizer(own, s.Finalizer)
-		return nil
 	case !p.Changing:
 		p.Hold = HoldUninvolved
-		return nil
 	case p.Cause.Reason == handlers.ReasonDelete && s.Life.DeletionHandled:
 		p.Hold = HoldDeletionEnd
-		return nil
-	case !p.Cause.Reason.Handled():
+	}
+	if p.Hold != HoldNothing || !p.Cause.Reason.Handled() {
 		return nil
 	}
 	p.Selected = p.selectHandlers(s.Served.Handlers)
@@ -219,9 +216,7 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 }
 
 // Engaged reports whether the cycle handles the changes of the object.
-func (p *Plan) Engaged() bool {
-	return p.Changing && !p.Hold.ForWrite()
-}
+func (p *Plan) Engaged() bool { return p.Changing && !p.Hold.ForWrite() }
 
 // Due returns the handlers from which the lifecycle chooses: handlers whose delay is over, and delayed handlers that a retry request includes.
 // Handlers that may not begin now, because they have no slot, are not due.
