@@ -74,11 +74,6 @@ func (o *ownShards) Owns(res *ServedResource, obj *object.Object) bool {
 	return o == nil || !res.Narrowed() || o.Own.Load().Has(o.Division.Of(obj))
 }
 
-// ActsOnParent reports whether this replica handles the parent of a child, of which only the UID and the namespace are known.
-func (o *ownShards) ActsOnParent(parent *object.Object) bool {
-	return o == nil || o.Own.Load().Has(o.Division.Of(parent))
-}
-
 // OwnsKey is [ownShards.Owns] for a remembered object. It returns true if the resource is not served: res is nil.
 func (o *ownShards) OwnsKey(res *ServedResource, key queue.Key, namespace string) bool {
 	return o == nil || res == nil || !res.Narrowed() || o.Own.Load().Has(o.OfKey(key, namespace))

@@ -282,7 +282,7 @@ func (k *kind) keeps() func(*object.Object) bool {
 			defer f.mu.Unlock()
 			return k.children[nameOf(o)] != nil
 		}
-		return own.ActsOnParent(parent)
+		return own.Own.Load().Has(own.Division.Of(parent))
 	}
 }
 
