@@ -180,7 +180,7 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		return unlessStopped(ctx, err)
 	}
 	err := unlessStopped(ctx, o.work(ctx, serving, wg))
-	o.pauses.BeginStopping()
+	o.pauses.Become(inspect.OperatorStopping)
 	return errors.Join(err, o.cleanup())
 }
 
@@ -418,7 +418,7 @@ func (o *operator) serve(ctx context.Context) error {
 		err = fmt.Errorf("%w: %w", ErrLogin, err) // there are no other credentials to try
 	}
 	d := o.deps
-	o.pauses.BeginStopping()
+	o.pauses.Become(inspect.OperatorStopping)
 	d.State.Exit.Drain()
 	part.Leave()
 	d.Retries.Stop()
@@ -468,7 +468,7 @@ func (o *operator) unready() error {
 func (o *operator) ready() {
 	o.admission.Indexed()
 	o.deps.Logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
-	o.pauses.BecomeReady()
+	o.pauses.Become(inspect.OperatorRunning)
 	if o.config.OnReady != nil {
 		o.config.OnReady()
 	}

@@ -25,16 +25,15 @@ type Pauses struct {
 	deps    *core.Deps
 	changed core.Wakeup // raised when the operator is paused or resumed
 
-	mu       sync.Mutex
-	reasons  map[PauseKey]inspect.Pause
-	ending   map[PauseKey]bool // reasons that are removed when the streams, daemons and timers are stopped
-	ready    bool              // all objects are known
-	stopping bool              // the operator was asked to stop
+	mu      sync.Mutex
+	reasons map[PauseKey]inspect.Pause
+	ending  map[PauseKey]bool     // reasons that are removed when the streams, daemons and timers are stopped
+	state   inspect.OperatorState // state without pauses
 }
 
 // NewPauses returns an empty set of reasons to pause. The wakeup is raised when a pause begins or ends.
 func NewPauses(d *core.Deps, changed core.Wakeup) *Pauses {
-	return &Pauses{deps: d, changed: changed, reasons: map[PauseKey]inspect.Pause{}, ending: map[PauseKey]bool{}}
+	return &Pauses{deps: d, changed: changed, reasons: map[PauseKey]inspect.Pause{}, ending: map[PauseKey]bool{}, state: inspect.OperatorStarting}
 }
 
 // Add adds a reason, or replaces the reason with the same key. It returns false if it replaced one.
@@ -57,8 +56,7 @@ func (p *Pauses) Add(key PauseKey, why inspect.Pause) (added bool) {
 func (p *Pauses) Remove(key PauseKey) (removed bool, remaining string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	removed = p.drop(key)
-	return removed, reasonOf(p.sorted())
+	return p.drop(key), reasonOf(p.sorted())
 }
 
 // drop removes a reason. The lock must be held.
@@ -86,32 +84,26 @@ func (p *Pauses) end(key PauseKey) {
 // reason that is added during the call is kept.
 func (p *Pauses) WhileStopped(stop func()) {
 	p.mu.Lock()
-	ending := slices.Collect(maps.Keys(p.ending))
+	ending := maps.Clone(p.ending)
 	p.mu.Unlock()
 	stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, key := range ending {
+	for key := range ending {
 		if p.ending[key] {
 			p.drop(key)
 		}
 	}
 }
 
-// BecomeReady records that all objects are known: the operator runs unless it is paused.
-func (p *Pauses) BecomeReady() {
+// Become sets the state without pauses: running once all objects are known, and finally stopping.
+func (p *Pauses) Become(state inspect.OperatorState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ready = true
-	p.emit()
-}
-
-// BeginStopping records that the operator is stopping, paused or not.
-func (p *Pauses) BeginStopping() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopping = true
-	p.emit()
+	if p.state != inspect.OperatorStopping {
+		p.state = state
+		p.emit()
+	}
 }
 
 // Reason returns the joined reasons for the pause; it is empty if the operator is not paused.
@@ -139,14 +131,9 @@ func (p *Pauses) update() {
 // emit emits the state of the operator. The lock must be held.
 func (p *Pauses) emit() {
 	all := p.sorted()
-	changed := observe.OperatorChanged{State: inspect.OperatorStarting, Reason: reasonOf(all), Pauses: all}
-	switch {
-	case p.stopping:
-		changed.State = inspect.OperatorStopping
-	case len(all) > 0:
+	changed := observe.OperatorChanged{State: p.state, Reason: reasonOf(all), Pauses: all}
+	if len(all) > 0 && p.state != inspect.OperatorStopping {
 		changed.State = inspect.OperatorPaused
-	case p.ready:
-		changed.State = inspect.OperatorRunning
 	}
 	observe.Emit(p.deps.Sink, changed)
 }

@@ -57,13 +57,13 @@ func TestPauses_LastReasonResumes(t *testing.T) {
 	if got := told.last(); got.State != inspect.OperatorStarting || got.Pauses != nil {
 		t.Errorf("it was not ready before the pause: %+v", got)
 	}
-	p.BecomeReady()
+	p.Become(inspect.OperatorRunning)
 	p.Add(request, inspect.Pause{Reason: "on request"})
 	p.Remove(request)
 	if got := told.last(); got.State != inspect.OperatorRunning {
 		t.Errorf("%+v", got)
 	}
-	p.BeginStopping()
+	p.Become(inspect.OperatorStopping)
 	p.Add(peer, inspect.Pause{Reason: "by a"})
 	if got := told.last(); got.State != inspect.OperatorStopping {
 		t.Errorf("%+v", got)

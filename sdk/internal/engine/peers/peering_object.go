@@ -26,24 +26,52 @@ const (
 	PeeringLeave    = 3 * time.Second  // limit for the attempts to remove the operator's record
 )
 
+// peeringPlace is a namespace or the cluster, with one peering object in each API group of peering. Operators see each
+// other in every object that exists; one is enough. The lock also guards the objects.
+type peeringPlace struct {
+	sync.Mutex
+	objects map[*peeringObject]bool
+}
+
+// decideAbsent pauses or resumes the operator because of absent objects, once the existence of all objects is known. An
+// existing object makes all others dispensable. If all are absent, only the preferred one is missing. The lock must be
+// held.
+func (p *peeringPlace) decideAbsent() {
+	exists := false
+	for o := range p.objects {
+		if o.newest == nil && !o.listed && o.forbidden == nil {
+			return
+		}
+		exists = exists || o.newest != nil
+	}
+	for o := range p.objects {
+		if o.newest == nil && o.ctx.Err() == nil {
+			missing := !exists && o.isPreferred()
+			o.verdict.absent(missing, o.forbidden)
+			observe.Emit(o.deps.Sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: !missing})
+		}
+	}
+}
+
 // peeringObject is one peering object in which the operator participates. One goroutine reads the object, and another
 // one writes to it; both call decide. Times use the wall clock, because other operators compare them.
 type peeringObject struct {
-	deps      *core.Deps
-	settings  *core.Peering
-	client    *kube.Client // client without retries, because a retried request would have an outdated time
-	resource  *resources.Resource
-	namespace string
-	verdict   peeringVerdict // guarded by mu
-	place     *peeringPlace
-	ctx       context.Context // ends when the operator leaves
-	stop      context.CancelFunc
-	handOver  func() bool   // reports whether to keep the record for the next process; nil means never
-	left      chan struct{} // closed when the operator has left
-	work      core.Wakeup   // raised when a record must be written or removed
+	deps     *core.Deps
+	settings *core.Peering
+	client   *kube.Client // client without retries, because a retried request would have an outdated time
+	resource *resources.Resource
+	name     inspect.Peering // the object without its peers
+	place    *peeringPlace
+	ctx      context.Context // ends when the operator leaves
+	stop     context.CancelFunc
+	handOver func() bool   // reports whether to keep the record for the next process; nil means never
+	left     chan struct{} // closed when the operator has left
+	work     core.Wakeup   // raised when a record must be written or removed
 
-	mu        sync.Mutex
+	// The lock of the place guards the other fields.
+
 	own       ownRecord
+	verdict   peeringVerdict
 	tenure    tenure
 	listed    bool           // set when the existence of the object is known
 	forbidden error          // error of the last attempt to read the object; nil if it can be read
@@ -51,21 +79,26 @@ type peeringObject struct {
 	status    map[string]any
 	observer  peering.Observer
 	peers     []peering.Peer
-	dead      []string    // identities of dead peers whose records must be removed
-	lost      bool        // the API server did not respond to the last request
-	grace     time.Time   // end of the time in which no peer is regarded as dead
-	alarm     *time.Timer // raises work when a peer's record may have expired
-	unwritten bool        // a warning about failing writes was logged
+	dead      []*peering.Peer // identities of dead peers whose records must be removed
+	lost      bool            // the API server did not respond to the last request
+	grace     time.Time       // end of the time in which no peer is regarded as dead
+	alarm     *time.Timer     // raises work when a peer's record may have expired
+	unwritten bool            // a warning about failing writes was logged
 }
 
-// String returns the name of the object for messages.
-func (o *peeringObject) String() string {
-	return (&inspect.Peering{Kind: peering.Kind(o.resource.Namespaced), Group: o.resource.Group, Namespace: o.namespace, Name: o.settings.Name}).String()
+// isPreferred reports whether the object is in the preferred API group. The lock must be held.
+func (o *peeringObject) isPreferred() bool {
+	for other := range o.place.objects {
+		if other.resource.Group < o.resource.Group {
+			return false
+		}
+	}
+	return true
 }
 
 func (o *peeringObject) record() *peering.Peer {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.place.Lock()
+	defer o.place.Unlock()
 	return o.own.peer(o.settings.Priority, o.verdict.pause, time.Now())
 }
 
@@ -78,16 +111,12 @@ func isFutile(err error) bool {
 	return false
 }
 
-// write writes records into the object, and removes records without a lifetime. If the version is not empty, the object
-// must have this version.
-func (o *peeringObject) write(ctx context.Context, version string, peers map[string]*peering.Peer) (*object.Object, error) {
+// write writes records into the object or its status subresource, and removes records without a lifetime. If the version
+// is not empty, the object must have this version.
+func (o *peeringObject) write(ctx context.Context, version string, peers ...*peering.Peer) (*object.Object, error) {
 	records := map[string]any{}
-	for identity, peer := range peers {
-		if record := peer.Record(); record != nil {
-			records[identity] = record
-		} else {
-			records[identity] = nil
-		}
+	for _, peer := range peers {
+		records[peer.Identity] = peer.Record()
 	}
 	changes := map[string]any{"status": records}
 	if version != "" {
@@ -96,7 +125,6 @@ func (o *peeringObject) write(ctx context.Context, version string, peers map[str
 	return o.patch(ctx, patch.MergeType, changes)
 }
 
-// patch patches the object, or its status if that is a subresource.
 func (o *peeringObject) patch(ctx context.Context, contentType string, changes any) (*object.Object, error) {
 	body, err := json.Marshal(changes)
 	if err != nil {
@@ -108,14 +136,7 @@ func (o *peeringObject) patch(ctx context.Context, contentType string, changes a
 	if o.resource.HasSubresource("status") {
 		subresource = "status"
 	}
-	return o.client.Patch(ctx, o.resource, o.namespace, o.settings.Name, subresource, contentType, body)
-}
-
-// leaveRecord keeps the operator's record for another process.
-func (o *peeringObject) leaveRecord(ctx context.Context, record *peering.Peer) {
-	if _, err := o.write(ctx, "", map[string]*peering.Peer{record.Identity: record}); err != nil {
-		o.logKeepAlive(err)
-	}
+	return o.client.Patch(ctx, o.resource, o.name.Namespace, o.name.Name, subresource, contentType, body)
 }
 
 // removeRecord removes the operator's record, unless another replica overwrote it.
@@ -126,7 +147,7 @@ func (o *peeringObject) removeRecord(ctx context.Context) {
 			return
 		}
 		if core.Sleep(ctx, peeringRetry/2) != nil {
-			o.verdict.logger.Warn("Cannot leave "+o.String()+": other operators resume when the record expires",
+			o.verdict.logger.Warn("Cannot leave "+o.name.String()+": other operators resume when the record expires",
 				observe.EventKey, observe.LogPeeringUnwritten, "in", o.settings.Lifetime.String(), "error", err)
 			return
 		}
@@ -135,9 +156,8 @@ func (o *peeringObject) removeRecord(ctx context.Context) {
 
 // inspected returns the peering object for the inspector. The lock must be held.
 func (o *peeringObject) inspected(now time.Time) inspect.Peering {
-	told := inspect.Peering{
-		Kind: peering.Kind(o.resource.Namespaced), Group: o.resource.Group, Namespace: o.namespace, Name: o.settings.Name, Exists: o.newest != nil,
-	}
+	told := o.name
+	told.Exists = o.newest != nil
 	for i := range o.peers {
 		p := &o.peers[i]
 		if p.IsDead(now) {
@@ -158,11 +178,11 @@ func (o *peeringObject) inspected(now time.Time) inspect.Peering {
 	return told
 }
 
-// logKeepAlive logs the result of writing the operator's record.
+// logKeepAlive logs the result of writing the operator's record. The lock must be held.
 func (o *peeringObject) logKeepAlive(err error) {
 	where := "cluster-wide"
-	if o.namespace != "" {
-		where = "in '" + o.namespace + "'"
+	if o.name.Namespace != "" {
+		where = "in '" + o.name.Namespace + "'"
 	}
 	result := "ok"
 	switch {
@@ -177,10 +197,10 @@ func (o *peeringObject) logKeepAlive(err error) {
 		if !o.unwritten {
 			o.unwritten = true
 			level := slog.LevelWarn
-			if !o.place.isPreferred(o) {
+			if !o.isPreferred() {
 				level = slog.LevelInfo // the operators usually use the object in the preferred API group
 			}
-			o.verdict.logger.Log(context.Background(), level, "Cannot write the record of this operator into "+o.String()+": others may act beside it. If it is forbidden, permit to patch "+o.resource.Plural,
+			o.verdict.logger.Log(context.Background(), level, "Cannot write the record of this operator into "+o.name.String()+": others may act beside it. If it is forbidden, permit to patch "+o.resource.Plural,
 				observe.EventKey, observe.LogPeeringUnwritten, "error", err)
 		}
 		return

@@ -110,7 +110,7 @@ func TestPeeringObject_PeerThatCameBackIsNotCleaned(t *testing.T) {
 		deps: d, settings: &core.Peering{Name: "default", Lifetime: time.Minute}, resource: &resources.Resource{}, work: core.NewWakeup(),
 		own: ownRecord{identity: "self", joined: peeringNoon, lifetime: time.Minute}, observer: peering.Observer{},
 		verdict: peeringVerdict{pauses: NewPauses(d, core.NewWakeup()), logger: slog.New(slog.DiscardHandler)},
-		place:   &peeringPlace{objects: map[*peeringObject]presence{}},
+		place:   &peeringPlace{},
 	}
 	see := func(n int, lastSeen time.Time) {
 		seen, err := object.Parse(fmt.Appendf(nil, `{"metadata":{"uid":"u","resourceVersion":"%d"},"status":{"peer":{"priority":-1,"lifetime":60,"lastseen":%q}}}`,
@@ -121,7 +121,7 @@ func TestPeeringObject_PeerThatCameBackIsNotCleaned(t *testing.T) {
 		o.see(seen, false)
 	}
 	see(1, time.Now().Add(-time.Hour))
-	if diff := cmp.Diff([]string{"peer"}, o.dead); diff != "" {
+	if diff := cmp.Diff([]*peering.Peer{{Identity: "peer"}}, o.dead); diff != "" {
 		t.Fatalf("(-want +got)\n%s", diff)
 	}
 	see(2, time.Now())

@@ -17,11 +17,15 @@ import (
 // two operators that start at the same time, at least one therefore sees the other.
 func (o *peeringObject) run(ctx context.Context) {
 	defer close(o.left)
-	o.announce(ctx)
+	for delay := peeringRetry; !o.renew(ctx); delay = min(2*delay, peeringRetryMax) {
+		if core.Sleep(ctx, delay) != nil {
+			break
+		}
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() { o.keepAlive(ctx) })
 	watch.Run(ctx, watch.Options{
-		Client: o.client, Resource: o.resource, Namespace: o.namespace,
+		Client: o.client, Resource: o.resource, Namespace: o.name.Namespace,
 		Handle: func(event watch.Event) {
 			if event.Object.Name == o.settings.Name {
 				o.see(event.Object, event.Type == watch.Deleted)
@@ -37,15 +41,6 @@ func (o *peeringObject) run(ctx context.Context) {
 	})
 	wg.Wait()
 	o.end(ctx)
-}
-
-// announce writes the operator's record for the first time. It returns when the record is written, or cannot be written.
-func (o *peeringObject) announce(ctx context.Context) {
-	for delay := peeringRetry; !o.renew(ctx); delay = min(2*delay, peeringRetryMax) {
-		if core.Sleep(ctx, delay) != nil {
-			return
-		}
-	}
 }
 
 // keepAlive renews the record before it expires, and on each wakeup.
@@ -78,48 +73,47 @@ func keepAlive(lifetime time.Duration, jitter int) time.Duration {
 // operator resumes only after it has read its peers from the response, which has the newest version of the object.
 func (o *peeringObject) renew(ctx context.Context) bool {
 	self := o.record()
-	patched, err := o.write(ctx, "", map[string]*peering.Peer{self.Identity: self})
+	patched, err := o.write(ctx, "", self)
 	if ctx.Err() != nil {
 		return true
 	}
+	o.place.Lock()
+	defer o.place.Unlock()
 	o.logKeepAlive(err)
-	o.mu.Lock()
-	switch o.tenure.failure = err; {
-	case err == nil:
-		o.own.wrote(self.LastSeen)
-		o.tenure.renew(self.LastSeen, o.checkTenure)
-		o.lost = o.lost || o.tenure.lapsed // peers that were suspended too must renew their records first
-	case !isFutile(err):
-		o.lost = true
-	}
-	o.mu.Unlock()
+	o.tenure.failure = err
 	switch {
 	case err == nil:
-		o.see(patched, false)
+		o.own.wrote(self.LastSeen)
+		o.tenure.renew(self.LastSeen)
+		o.lost = o.lost || o.tenure.lapsed // peers that were suspended too must renew their records first
+		o.read(patched, false)
 	case kube.Classify(err) == kube.NotFound:
-		o.gone()
+		existed := o.newest != nil
+		if o.vanish(); existed {
+			o.decide() // if the object exists after all, the next keep-alive succeeds
+		}
+	case isFutile(err):
+		return true
 	default:
-		return isFutile(err)
+		o.lost = true
+		return false
 	}
-	return o.actAgain(self.LastSeen)
+	return o.tenure.resume(self.LastSeen)
 }
 
 // clean removes the records of dead peers. The request has a resourceVersion, so that it fails if a peer came back.
 // Other operators do the same; it does not matter which one succeeds.
 func (o *peeringObject) clean(ctx context.Context) {
-	o.mu.Lock()
-	dead, newest := map[string]*peering.Peer{}, o.newest
-	for _, identity := range o.dead {
-		dead[identity] = &peering.Peer{Identity: identity}
-	}
+	o.place.Lock()
+	dead, newest := o.dead, o.newest
 	o.dead = nil
-	o.mu.Unlock()
+	o.place.Unlock()
 	if len(dead) == 0 || newest == nil {
 		return
 	}
-	patched, err := o.write(ctx, newest.ResourceVersion, dead)
+	patched, err := o.write(ctx, newest.ResourceVersion, dead...)
 	if err != nil {
-		o.verdict.logger.Debug("Cannot remove the records of dead peers from "+o.String(), observe.EventKey, observe.LogPeeringKeepAlive, "error", err)
+		o.verdict.logger.Debug("Cannot remove the records of dead peers from "+o.name.String(), observe.EventKey, observe.LogPeeringKeepAlive, "error", err)
 		return
 	}
 	o.see(patched, false)
@@ -128,27 +122,31 @@ func (o *peeringObject) clean(ctx context.Context) {
 // end removes the operator's record, so that others can resume at once. If the operator's next process takes over, or
 // another replica shares the record, it leaves a record instead.
 func (o *peeringObject) end(ctx context.Context) {
-	o.mu.Lock()
-	if o.alarm != nil {
-		o.alarm.Stop()
-	}
+	o.place.Lock()
+	stopTimer(o.alarm)
 	o.verdict.release()
 	o.tenure.leave()
 	observe.Emit(o.deps.Sink, observe.PeersChanged{Peering: o.inspected(time.Now()), Left: true})
-	o.place.leave(o)
+	delete(o.place.objects, o)
+	o.place.decideAbsent()
 	exists, shared := o.newest != nil || !o.listed, o.own.isShared(time.Now())
-	o.mu.Unlock()
+	o.place.Unlock()
 	if !exists {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), PeeringLeave)
 	defer cancel()
+	remaining := o.own.leaving(o.settings.Priority, time.Now())
 	switch {
 	case o.handOver != nil && o.handOver():
-		o.leaveRecord(ctx, o.record()) // the next process has the whole lifetime to start
-	case shared:
-		o.leaveRecord(ctx, o.own.leaving(o.settings.Priority, time.Now()))
-	default:
+		remaining = o.record() // the next process has the whole lifetime to start
+	case !shared:
 		o.removeRecord(ctx)
+		return
+	}
+	if _, err := o.write(ctx, "", remaining); err != nil {
+		o.place.Lock()
+		defer o.place.Unlock()
+		o.logKeepAlive(err)
 	}
 }

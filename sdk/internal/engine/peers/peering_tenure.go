@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -11,9 +12,9 @@ import (
 )
 
 // tenure is the validity of the operator's record in a peering object: one lifetime, from the time at which the last
-// renewal was sent. After its end, other operators may act. The lock of the peering object guards all fields except the
-// guard.
+// renewal was sent. After its end, other operators may act. The lock guards all fields except the guard.
 type tenure struct {
+	lock     sync.Locker // lock of the peering object
 	guard    fence.Guard // no deadline while there is no record
 	pauses   *Pauses
 	key      PauseKey
@@ -24,29 +25,28 @@ type tenure struct {
 
 	lapsed  bool        // the operator does not act until it has read its peers again
 	failure error       // error of the last renewal; nil if it succeeded
-	alarm   *time.Timer // calls the expired function when the record expires
+	alarm   *time.Timer // pauses the operator when the record expires
 }
 
-// renew records a renewal that was sent at the given time. The function is called when the record expires.
-func (t *tenure) renew(sent time.Time, expired func()) {
+// renew records a renewal that was sent at the given time.
+func (t *tenure) renew(sent time.Time) {
 	if t.guard.Renew(sent, t.lifetime) {
 		t.lapse()
 	}
-	t.stopAlarm()
-	t.alarm = time.AfterFunc(t.lifetime-time.Since(sent), expired)
+	stopTimer(t.alarm)
+	t.alarm = time.AfterFunc(t.lifetime-time.Since(sent), func() {
+		t.lock.Lock()
+		defer t.lock.Unlock()
+		if t.guard.Lapsed() {
+			t.lapse()
+		}
+	})
 }
 
 // vacate records that the operator has no record, because the object does not exist.
 func (t *tenure) vacate() {
-	t.stopAlarm()
+	stopTimer(t.alarm)
 	if t.guard.Free() {
-		t.lapse()
-	}
-}
-
-// check pauses the operator if its record has expired.
-func (t *tenure) check() {
-	if t.guard.Lapsed() {
 		t.lapse()
 	}
 }
@@ -98,8 +98,8 @@ func (t *tenure) leave() {
 	t.pauses.Remove(t.key)
 }
 
-func (t *tenure) stopAlarm() {
-	if t.alarm != nil {
-		t.alarm.Stop()
+func stopTimer(timer *time.Timer) {
+	if timer != nil {
+		timer.Stop()
 	}
 }

@@ -20,7 +20,6 @@ import (
 // holder is an operator with a record that is valid for a minute.
 type holder struct {
 	*tenure
-	mu    sync.Mutex
 	d     *core.Deps
 	log   bytes.Buffer
 	terms int
@@ -31,7 +30,7 @@ func newHolder() *holder {
 	d := &core.Deps{State: &core.RunState{}, Sink: &observe.Sink{}, Now: time.Now}
 	h := &holder{d: d}
 	h.tenure = &tenure{
-		pauses: NewPauses(d, core.NewWakeup()), key: PauseKey{Kind: inspect.PausePeering, name: "record"}, newTerm: func() { h.terms++ },
+		lock: new(sync.Mutex), pauses: NewPauses(d, core.NewWakeup()), key: PauseKey{Kind: inspect.PausePeering, name: "record"}, newTerm: func() { h.terms++ },
 		logger: slog.New(slog.NewTextHandler(&h.log, nil)), object: "KopfPeering default", lifetime: time.Minute,
 	}
 	d.State.Records.Store(&[]*fence.Guard{&h.guard})
@@ -39,14 +38,14 @@ func newHolder() *holder {
 }
 
 func (h *holder) locked(do func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.lock.Lock()
+	defer h.lock.Unlock()
 	do()
 }
 
 // renewed applies the response to a keep-alive that was sent at the given time.
 func (h *holder) renewed(sent time.Time) {
-	h.locked(func() { h.renew(sent, func() { h.locked(h.check) }) })
+	h.locked(func() { h.renew(sent) })
 }
 
 // looked decides by the response to a request that was sent at the given time.

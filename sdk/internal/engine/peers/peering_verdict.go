@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,11 +15,12 @@ import (
 // peeringVerdict is the decision whether the operator handles objects, based on one peering object. It pauses and
 // resumes the operator, and logs each change once.
 type peeringVerdict struct {
-	pauses *Pauses
-	key    PauseKey
-	logger *slog.Logger
-
-	dev bool // development session: log which operators act concurrently
+	pauses    *Pauses
+	key       PauseKey
+	logger    *slog.Logger
+	object    string
+	mandatory bool // pause while the object is missing
+	dev       bool // development session: log which operators act concurrently
 
 	told  string         // key of the last logged verdict
 	pause *peering.Pause // pause by other operators; nil if none has precedence
@@ -43,44 +43,32 @@ func (v *peeringVerdict) release() (remaining string) {
 	return remaining
 }
 
-// missing is the verdict while the object does not exist. It ignores the absence if the object of another API group
-// exists: missing is false.
-func (v *peeringVerdict) missing(object string, missing, mandatory bool) {
-	news := v.isNews("missing "+strconv.FormatBool(missing)) && missing
-	if !missing || !mandatory {
-		if paused := v.pause != nil; v.release() == "" && paused {
-			v.logger.Info("Resuming operations after the pause: "+object+" no longer exists", observe.EventKey, observe.LogOperatorResumed)
-		}
-		if news && v.dev {
-			v.logger.Warn("There is no "+object+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
-		}
-		return
+// absent is the verdict while the object does not exist, or while it cannot be read. It ignores that if the object of
+// another API group exists or is preferred: missing is false.
+func (v *peeringVerdict) absent(missing bool, forbidden error) {
+	until := "until " + v.object + " exists"
+	if forbidden != nil {
+		until = "until it may watch " + v.object
 	}
-	v.pause = nil
-	v.pauses.Add(v.key, inspect.Pause{Reason: "until " + object + " exists"})
-	if news {
-		v.logger.Warn("Pausing until "+object+" exists, as the peering is mandatory; create it, or use --standalone",
-			observe.EventKey, observe.LogPeeringMissing)
-	}
-}
-
-// forbidden is the verdict while the object cannot be read. It ignores the error if the operators use another API
-// group's object: missing is false.
-func (v *peeringVerdict) forbidden(object string, missing, mandatory bool, err error) {
-	news := v.isNews("forbidden "+strconv.FormatBool(missing)) && missing
-	if missing && mandatory {
+	if missing && v.mandatory {
 		v.pause = nil
-		v.pauses.Add(v.key, inspect.Pause{Reason: "until it may watch " + object})
-		if news {
-			v.logger.Warn("Pausing until the operator may watch "+object+", as the peering is mandatory; permit to list and watch it, or use --standalone",
-				observe.EventKey, observe.LogPeeringForbidden, "error", err)
-		}
-		return
+		v.pauses.Add(v.key, inspect.Pause{Reason: until})
+	} else if paused := v.pause != nil; v.release() == "" && paused && forbidden == nil {
+		v.logger.Info("Resuming operations after the pause: "+v.object+" no longer exists", observe.EventKey, observe.LogOperatorResumed)
 	}
-	v.release()
-	if news {
-		v.logger.Warn("Cannot watch "+object+" (forbidden): ignoring other operators. Permit to list and watch it, or use --standalone",
-			observe.EventKey, observe.LogPeeringForbidden, "error", err)
+	switch news := v.isNews(fmt.Sprintf("missing %t, forbidden %t", missing, forbidden != nil)) && missing; {
+	case !news:
+	case forbidden != nil && v.mandatory:
+		v.logger.Warn("Pausing until the operator may watch "+v.object+", as the peering is mandatory; permit to list and watch it, or use --standalone",
+			observe.EventKey, observe.LogPeeringForbidden, "error", forbidden)
+	case forbidden != nil:
+		v.logger.Warn("Cannot watch "+v.object+" (forbidden): ignoring other operators. Permit to list and watch it, or use --standalone",
+			observe.EventKey, observe.LogPeeringForbidden, "error", forbidden)
+	case v.mandatory:
+		v.logger.Warn("Pausing until "+v.object+" exists, as the peering is mandatory; create it, or use --standalone",
+			observe.EventKey, observe.LogPeeringMissing)
+	case v.dev:
+		v.logger.Warn("There is no "+v.object+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
 	}
 }
 

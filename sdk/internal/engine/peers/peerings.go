@@ -58,11 +58,7 @@ func (p *Peerings) Adjust(known []resources.Resource, namespaces []string) {
 	}
 	namespaced := !settings.ClusterWide && (len(namespaces) != 1 || namespaces[0] != "")
 	found := resources.Peerings(known, namespaced)
-	p.pauseIfMissing(len(found) == 0 && settings.Mandatory, peering.Kind(namespaced))
-	if len(found) == 0 && p.dev && !p.warned {
-		p.warned = true
-		p.deps.Logger.Warn("The cluster has no "+peering.Kind(namespaced)+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
-	}
+	p.checkKind(peering.Kind(namespaced), len(found) == 0)
 	if !namespaced {
 		namespaces = []string{""}
 	}
@@ -72,60 +68,54 @@ func (p *Peerings) Adjust(known []resources.Resource, namespaces []string) {
 			wanted[resources.Scope{Resource: res.Key(), Namespace: ns}] = res
 		}
 	}
-	p.leaveOthers(wanted)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	joined := map[resources.Scope]*peeringObject{}
+	p.leaveOthers(wanted)
+	var joined []*peeringObject
 	for scope, res := range wanted {
 		if p.all[scope] == nil {
-			joined[scope] = p.join(res, scope)
+			p.all[scope] = p.join(res, scope)
+			joined = append(joined, p.all[scope])
 		}
 	}
-	maps.Copy(p.all, joined)
-	p.setGuards()
+	guards := make([]*fence.Guard, 0, len(p.all)) // new work depends on the validity of the operator's records
+	for _, o := range p.all {
+		guards = append(guards, &o.tenure.guard)
+	}
+	p.deps.State.Records.Store(&guards)
 	for _, o := range joined { // all objects know their place before the first one runs
 		p.running.Go(func() { o.run(o.ctx) })
 	}
 }
 
-// setGuards makes new work depend on the validity of the operator's records. The lock must be held.
-func (p *Peerings) setGuards() {
-	guards := make([]*fence.Guard, 0, len(p.all))
-	for _, o := range p.all {
-		guards = append(guards, &o.tenure.guard)
-	}
-	p.deps.State.Records.Store(&guards)
-}
-
 // leaveOthers leaves all peering objects except the wanted ones, and waits until that is done, because each may be
-// joined again.
+// joined again. The lock must be held.
 func (p *Peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
-	var left []*peeringObject
-	p.mu.Lock()
-	for scope, object := range p.all {
-		if wanted[scope] == nil {
-			delete(p.all, scope)
-			object.stop()
-			left = append(left, object)
-		}
-	}
-	p.mu.Unlock()
+	left := maps.Clone(p.all)
+	maps.DeleteFunc(left, func(scope resources.Scope, _ *peeringObject) bool { return wanted[scope] != nil })
 	for _, object := range left {
+		object.stop()
+	}
+	for scope, object := range left {
 		<-object.left
+		delete(p.all, scope)
 	}
 }
 
-// pauseIfMissing pauses the operator while the resource of mandatory peering objects is missing.
-func (p *Peerings) pauseIfMissing(missing bool, kind string) {
-	if !missing {
-		if removed, _ := p.Pauses.Remove(kindMissing); removed {
-			p.deps.Logger.Info("The cluster has a resource of peering objects now", observe.EventKey, observe.LogPeeringFound)
+// checkKind pauses the operator while the resource of mandatory peering objects is missing. In a development session, it
+// warns of a missing resource once.
+func (p *Peerings) checkKind(kind string, missing bool) {
+	if missing && p.deps.Settings.Peering.Mandatory {
+		if p.Pauses.Add(kindMissing, inspect.Pause{Reason: "until the cluster has the kind " + kind}) {
+			p.deps.Logger.Warn(fmt.Sprintf("Pausing until the cluster has the kind %s, as the peering is mandatory; apply the output of kopf manifests peering, or use --standalone", kind),
+				observe.EventKey, observe.LogPeeringMissing)
 		}
-		return
+	} else if removed, _ := p.Pauses.Remove(kindMissing); removed {
+		p.deps.Logger.Info("The cluster has a resource of peering objects now", observe.EventKey, observe.LogPeeringFound)
 	}
-	if p.Pauses.Add(kindMissing, inspect.Pause{Reason: "until the cluster has the kind " + kind}) {
-		p.deps.Logger.Warn(fmt.Sprintf("Pausing until the cluster has the kind %s, as the peering is mandatory; apply the output of kopf manifests peering, or use --standalone", kind),
-			observe.EventKey, observe.LogPeeringMissing)
+	if missing && p.dev && !p.warned {
+		p.warned = true
+		p.deps.Logger.Warn("The cluster has no "+kind+": "+actBeside, observe.EventKey, observe.LogPeeringMissing)
 	}
 }
 
@@ -133,23 +123,28 @@ func (p *Peerings) pauseIfMissing(missing bool, kind string) {
 func (p *Peerings) join(res *resources.Resource, scope resources.Scope) *peeringObject {
 	d, settings := p.deps, &p.deps.Settings.Peering
 	o := &peeringObject{
-		deps: d, settings: settings, client: d.Client.WithoutRetries(), resource: res, namespace: scope.Namespace,
-		handOver: p.HandOver, work: core.NewWakeup(), left: make(chan struct{}), place: p.places[scope.Namespace],
+		deps: d, settings: settings, client: d.Client.WithoutRetries(), resource: res, handOver: p.HandOver,
+		name:  inspect.Peering{Kind: peering.Kind(res.Namespaced), Group: res.Group, Namespace: scope.Namespace, Name: settings.Name},
+		place: p.places[scope.Namespace], left: make(chan struct{}), work: core.NewWakeup(),
 		own: ownRecord{identity: p.identity, joined: time.Now(), lifetime: settings.Lifetime},
 	}
-	o.ctx, o.stop = context.WithCancel(p.ctx)
-	logger, name := d.Logger.With(observe.NameKey, "kopf.peering"), o.String()
-	o.verdict = peeringVerdict{pauses: p.Pauses, key: PauseKey{Kind: inspect.PausePeering, name: name}, logger: logger, dev: p.dev}
-	o.tenure = tenure{
-		pauses: p.Pauses, key: PauseKey{Kind: inspect.PausePeering, name: "record in " + name}, newTerm: p.newTerm,
-		logger: logger, object: name, lifetime: max(time.Second, settings.Lifetime.Truncate(time.Second)),
-	}
 	if o.place == nil {
-		o.place = &peeringPlace{running: &p.running, objects: map[*peeringObject]presence{}}
+		o.place = &peeringPlace{objects: map[*peeringObject]bool{}}
 		p.places[scope.Namespace] = o.place
 	}
-	o.place.join(o)
+	o.ctx, o.stop = context.WithCancel(p.ctx)
+	logger, name := d.Logger.With(observe.NameKey, "kopf.peering"), o.name.String()
+	o.verdict = peeringVerdict{
+		pauses: p.Pauses, key: PauseKey{Kind: inspect.PausePeering, name: name}, logger: logger, object: name, mandatory: settings.Mandatory, dev: p.dev,
+	}
+	o.tenure = tenure{
+		lock: o.place, pauses: p.Pauses, key: PauseKey{Kind: inspect.PausePeering, name: "record in " + name}, newTerm: p.newTerm,
+		logger: logger, object: name, lifetime: max(time.Second, settings.Lifetime.Truncate(time.Second)),
+	}
 	p.Pauses.Add(o.verdict.key, inspect.Pause{Reason: "until the peers in " + name + " are known"})
+	o.place.Lock()
+	defer o.place.Unlock()
+	o.place.objects[o] = true
 	return o
 }
 
@@ -158,4 +153,54 @@ func (p *Peerings) join(res *resources.Resource, scope resources.Scope) *peering
 func (p *Peerings) Close() {
 	p.leave()
 	p.running.Wait()
+}
+
+// Freeze pauses all operators with a lower priority than [peering.FreezePriority] in all peering objects of this
+// operator, as "kopf freeze" does. If it fails, it returns the reason.
+func (p *Peerings) Freeze(ctx context.Context, lifetime string) (reason string) {
+	limit, err := time.ParseDuration(lifetime)
+	if err != nil || limit < time.Second {
+		return fmt.Sprintf("freeze: for how long? %q is not a duration of at least a second", lifetime)
+	}
+	now := time.Now()
+	peer := &peering.Peer{
+		Identity: peering.PersonalIdentity(), Priority: peering.FreezePriority, Lifetime: limit, LastSeen: now, Since: now,
+		Message: "frozen for " + limit.String(),
+	}
+	return p.writeAll(ctx, peer)
+}
+
+// ReleasePeer removes the record of a peer. If it fails, it returns the reason.
+func (p *Peerings) ReleasePeer(ctx context.Context, identity string) (reason string) {
+	switch {
+	case identity == "":
+		return "release: which peer?"
+	case identity == p.identity:
+		return "release: this operator would come back at once; pause it, or stop it"
+	}
+	return p.writeAll(ctx, &peering.Peer{Identity: identity})
+}
+
+func (p *Peerings) writeAll(ctx context.Context, peer *peering.Peer) (reason string) {
+	var objects []*peeringObject
+	p.mu.Lock()
+	for _, object := range p.all {
+		object.place.Lock()
+		if object.newest != nil {
+			objects = append(objects, object)
+		}
+		object.place.Unlock()
+	}
+	p.mu.Unlock()
+	if len(objects) == 0 {
+		return "this operator takes part in no peering"
+	}
+	for _, object := range objects {
+		patched, err := object.write(ctx, "", peer)
+		if err != nil {
+			return peering.Missing(err, object.name.Kind, object.name.Namespace, object.name.Name).Error()
+		}
+		object.see(patched, false)
+	}
+	return ""
 }
