@@ -21,36 +21,29 @@ import (
 // fit returns the changes by handlers together with the operator's own, reduced to the size limit. It parks annotations of
 // the operator's own changes, biggest first. If that is not enough, it drops the annotations of handlers.
 func (o *Outbox) fit(to *Target, handlers *patch.Patch) *patch.Patch {
-	own := o.Held.Own
-	if all := patch.Joined(handlers, own); len(o.Parked) == 0 && annotationsSize(to.Tree, all) <= patch.MaxAnnotationsSize {
-		return all // the usual case
-	}
-	p := patch.NewPatch()
-	p.Append(handlers)
-	p.Append(own)
-	restored := o.unpark(to.Tree, p)
-	values := AnnotationsOf(own)
-	biggestFirst := object.SortedKeys(values)
-	sort.SliceStable(biggestFirst, func(i, j int) bool { return textLen(values[biggestFirst[i]]) > textLen(values[biggestFirst[j]]) })
-	needed := annotationsSize(to.Tree, p)
-	size := needed
-	for _, key := range biggestFirst {
-		text, ok := values[key].(string)
-		if size <= patch.MaxAnnotationsSize {
-			break
+	own, restored := o.Held.Own, len(o.Parked) > 0 && o.unpark(to.Tree)
+	p := patch.Joined(handlers, own)
+	if needed := annotationsSize(to.Tree, p); needed > patch.MaxAnnotationsSize {
+		size, values := needed, AnnotationsOf(own)
+		biggestFirst := object.SortedKeys(values)
+		sort.SliceStable(biggestFirst, func(i, j int) bool { return textLen(values[biggestFirst[i]]) > textLen(values[biggestFirst[j]]) })
+		for _, key := range biggestFirst {
+			if text, ok := values[key].(string); ok && size > patch.MaxAnnotationsSize {
+				o.park(key, text)
+				own.Discard(object.Path{"metadata", "annotations", key})
+				p = patch.Joined(handlers, own)
+				size = annotationsSize(to.Tree, p)
+			}
 		}
-		if ok {
-			o.park(key, text)
-			p.Discard(object.Path{"metadata", "annotations", key})
-			own.Discard(object.Path{"metadata", "annotations", key})
-			size = annotationsSize(to.Tree, p)
+		if size > patch.MaxAnnotationsSize {
+			p = patch.NewPatch() // a copy: the joined patch shares the annotations of the handlers
+			p.Append(handlers)
+			p.Append(own)
+			dropHandlersAnnotations(to.Logger, p)
 		}
-	}
-	if size > patch.MaxAnnotationsSize {
-		dropHandlersAnnotations(to.Logger, p)
-	}
-	if needed > patch.MaxAnnotationsSize && to.WarnOnce("annotations are full") {
-		warnFull(to.Logger, to.Tree, needed)
+		if to.WarnOnce("annotations are full") {
+			warnFull(to.Logger, to.Tree, needed)
+		}
 	}
 	if restored && len(o.Parked) == 0 {
 		to.Logger.Info("Annotations fit on the object again; writing those kept in memory", observe.EventKey, observe.LogAnnotationsRestored)
@@ -58,9 +51,9 @@ func (o *Outbox) fit(to *Target, handlers *patch.Patch) *patch.Patch {
 	return p
 }
 
-// unpark adds the parked annotations to a patch, except for annotations that the operator's own changes in the patch
-// replace or remove. It reports whether it added any.
-func (o *Outbox) unpark(obj map[string]any, p *patch.Patch) (restored bool) {
+// unpark adds the parked annotations to the operator's own changes, unless these replace or remove them. It reports whether it added
+// any.
+func (o *Outbox) unpark(obj map[string]any) (restored bool) {
 	values := AnnotationsOf(o.Held.Own)
 	for key, text := range o.Parked {
 		path := object.Path{"metadata", "annotations", key}
@@ -68,11 +61,10 @@ func (o *Outbox) unpark(obj map[string]any, p *patch.Patch) (restored bool) {
 		_, written := object.Annotations(obj)[key]
 		switch {
 		case !replaced:
-			p.Set(path, text)
 			o.Held.Own.Set(path, text)
 			restored = true
 		case value == nil && !written:
-			p.Discard(path)
+			o.Held.Own.Discard(path)
 		}
 	}
 	o.Parked = nil

@@ -1,13 +1,13 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"strconv"
 	"time"
 
@@ -76,7 +76,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 	for attempt := 1; ; attempt++ {
 		patched, again, err := r.request(call)
 		repeated = repeated || again // an earlier request may have been applied, whatever the last answer is
-		answer := classifyAnswer(err, call.ContentType)
+		answer := classifyAnswer(err, call.ContentType == patch.JSONType)
 		if answer == answerRejected && kube.IsOtherUID(err) && !setsMetadata(merge, "uid") {
 			answer = answerGone // refused because of the UID in the guard
 		}
@@ -89,7 +89,7 @@ func (r *requester) sendUntilAnswered(call patch.Call) (patch.Object, error) {
 			}
 			return nil, err
 		case answerConflict:
-			if pinsVersion(merge) {
+			if setsMetadata(merge, "resourceVersion") {
 				return nil, fmt.Errorf("%w: %w", errPinned, err)
 			}
 			if attempt >= MaxConflicts {
@@ -144,19 +144,14 @@ func (r *requester) request(call patch.Call) (patched *object.Object, repeated b
 // name. The API server does not check the UID of custom resources in status requests, so these requests also have the
 // newest resourceVersion.
 func (r *requester) guard(call patch.Call, merge map[string]any) ([]byte, error) {
-	metadata := maps.Clone(object.Metadata(merge))
-	if metadata == nil {
-		metadata = map[string]any{}
-	}
+	guards := map[string]any{}
 	if !setsMetadata(merge, "uid") {
-		metadata["uid"] = r.object.UID
+		guards["uid"] = r.object.UID
 	}
-	if call.Subresource != "" && !pinsVersion(merge) {
-		metadata["resourceVersion"] = r.newest.ResourceVersion
+	if call.Subresource != "" && !setsMetadata(merge, "resourceVersion") {
+		guards["resourceVersion"] = r.newest.ResourceVersion
 	}
-	guarded := maps.Clone(merge)
-	guarded["metadata"] = metadata
-	return patch.Body(guarded)
+	return patch.Body(patch.Merged(merge, map[string]any{"metadata": guards}))
 }
 
 // accept checks the response to an accepted request.
@@ -280,15 +275,12 @@ func logPatch(logger *slog.Logger, call patch.Call, secrets *redact.Secrets) {
 	if !logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	target := "the resource"
-	if call.Subresource != "" {
-		target = "the " + call.Subresource
-	}
-	kind := "Merge-patching"
+	kind := "Merge-patching the "
 	if call.ContentType == patch.JSONType {
-		kind = "JSON-patching"
+		kind = "JSON-patching the "
 	}
-	logger.Debug(kind+" "+target+".", observe.EventKey, observe.LogPatchSent, "patch", loggedPayload{secrets.Payload(call.Payload)})
+	logger.Debug(kind+cmp.Or(call.Subresource, "resource")+".", observe.EventKey, observe.LogPatchSent,
+		"patch", loggedPayload{secrets.Payload(call.Payload)})
 }
 
 // loggedPayload formats a request body only when a log line is printed.

@@ -7,7 +7,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 // MaxConflicts limits the attempts at a change that conflicts with changes by others.
@@ -27,12 +26,10 @@ const (
 	answerFailed               // any other failure, for example of the network or the server
 )
 
-func classifyAnswer(err error, contentType string) patchAnswer {
-	isJSONPatch := contentType == patch.JSONType
-	if err == nil {
-		return answerAccepted
-	}
+func classifyAnswer(err error, isJSONPatch bool) patchAnswer {
 	switch class := kube.Classify(err); {
+	case err == nil:
+		return answerAccepted
 	case class == kube.NotFound:
 		return answerGone
 	case class == kube.Conflict && isJSONPatch:
@@ -54,9 +51,7 @@ func classifyAnswer(err error, contentType string) patchAnswer {
 	}
 }
 
-// pinsVersion reports whether a handler made a merge patch for one version of the object only.
-func pinsVersion(merge map[string]any) bool { return setsMetadata(merge, "resourceVersion") }
-
+// setsMetadata reports whether a merge patch sets a field of the metadata. With the resourceVersion, it is for one version of the object.
 func setsMetadata(merge map[string]any, field string) bool {
 	_, sets := object.Metadata(merge)[field]
 	return sets
@@ -101,14 +96,6 @@ func verdictOn(answer patchAnswer, about writtenPart, refusals int) verdict {
 	}
 }
 
-// answerAbout classifies the error of a patch that failed because of one part.
-func answerAbout(about writtenPart, err error) patchAnswer {
-	if about == theTransformations {
-		return classifyAnswer(err, patch.JSONType)
-	}
-	return classifyAnswer(err, patch.MergeType)
-}
-
 // errPinned is wrapped by the error of a merge patch for a version that is not the newest.
 var errPinned = errors.New("the patch names a resourceVersion that is outdated")
 
@@ -121,7 +108,7 @@ func DropsAll(err error) bool {
 	case errors.Is(err, errPinned):
 		about = thePinned
 	}
-	return verdictOn(answerAbout(about, err), about, 1) == dropIt
+	return verdictOn(classifyAnswer(err, about == theTransformations), about, 1) == dropIt
 }
 
 // failsTransformations reports whether a patch failed because of its transformations.

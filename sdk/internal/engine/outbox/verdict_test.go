@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 // The numbers are the refusals from which an answer drops a part.
@@ -103,10 +102,10 @@ func TestPatchAnswer_ByStatusAndContentType(t *testing.T) {
 		"trouble of servers": {answer(500), answerFailed, answerFailed},
 		"no answer":          {errors.New("down"), answerFailed, answerFailed},
 	} {
-		if got := classifyAnswer(test.err, patch.MergeType); got != test.merge {
+		if got := classifyAnswer(test.err, false); got != test.merge {
 			t.Errorf("%s of a merge patch: got %d", name, got)
 		}
-		if got := classifyAnswer(test.err, patch.JSONType); got != test.json {
+		if got := classifyAnswer(test.err, true); got != test.json {
 			t.Errorf("%s of a JSON patch: got %d", name, got)
 		}
 	}
