@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -108,7 +108,7 @@ func (h *health) run(p *probe) {
 func (h *health) wait(timeout time.Duration, logger *slog.Logger) {
 	h.mu.Lock()   // afterwards, all requested probes have started
 	h.mu.Unlock() //nolint:staticcheck // there is nothing else to do
-	call.WaitForUsers(&h.running, timeout, func() {
+	core.WaitForUsers(&h.running, timeout, func() {
 		logger.Warn("A probe ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 }

@@ -424,7 +424,7 @@ func (o *operator) serve(ctx context.Context) error {
 	d.Retries.Stop()
 	o.streams.StopAll()
 	o.passes.Stop()
-	defer call.WaitForUsers(&o.streams.OnReady, d.Settings.ExitTimeout, func() {
+	defer core.WaitForUsers(&o.streams.OnReady, d.Settings.ExitTimeout, func() {
 		d.Logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 	// Daemons and handlers stop at the same time, so that each has the whole exit timeout.

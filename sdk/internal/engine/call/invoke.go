@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/planning"
 )
 
@@ -119,16 +120,21 @@ func (i *Invoker) checkLimits(a *Attempt, h *handlers.Handler, limits handlers.L
 	return &out
 }
 
-// call calls the handler, checks the result, and calls Then. It clears a.Call first, because daemons keep their attempts
-// for long.
+// call calls the handler, checks a result that will be stored on the object, and calls Then. It clears a.Call first, because
+// daemons keep their attempts for long.
 func (i *Invoker) call(ctx context.Context, a *Attempt, limits handlers.Limits) (any, error) {
 	call := a.Call
 	a.Call = nil
-	h := call.Handler
-	ctx = withAuthor(ctx, call)
+	if cause := call.Cause; cause != nil { // an activity has none
+		ctx = planning.WithAuthor(ctx, call.Handler.ID, cause.Object.UID, call.Retry+1)
+	}
 	result, err := i.callInSlot(ctx, call, a.Slot, limits, a.Grace)
-	if err == nil {
-		err = a.checkResult(h, result)
+	if group := call.Handler.Family.Group(); err == nil && result != nil && (group == handlers.Changing || group == handlers.Spawning) {
+		object := a.Subject.Object
+		if a.Task != nil {
+			object = a.Task.Live()
+		}
+		err = checkResult(len(object.Raw), result)
 	}
 	if err == nil && a.Then != nil {
 		err = a.Then(ctx)
@@ -136,34 +142,24 @@ func (i *Invoker) call(ctx context.Context, a *Attempt, limits handlers.Limits) 
 	return result, err
 }
 
-// withAuthor returns the context for a call, whose requests a plan attributes to the handler.
-func withAuthor(ctx context.Context, call *handlers.Call) context.Context {
-	if call.Cause == nil { // an activity
-		return ctx
-	}
-	return planning.WithAuthor(ctx, call.Handler.ID, call.Cause.Object.UID, call.Retry+1)
-}
-
-// checkResult checks a result that will be stored on the object.
-func (a *Attempt) checkResult(h *handlers.Handler, result any) error {
-	switch group := h.Family.Group(); {
-	case result == nil || group != handlers.Changing && group != handlers.Spawning:
-		return nil
-	case a.Task != nil:
-		return checkResult(len(a.Task.Live().Raw), result)
-	default:
-		return checkResult(len(a.Subject.Object.Raw), result)
-	}
-}
+// Slot is one object's place among the concurrent handlers. A sub-handler uses the slot of its parent, because the
+// parent waits for the sub-handler.
+type Slot struct{ held bool }
 
 func (i *Invoker) callInSlot(ctx context.Context, call *handlers.Call, s *Slot, limits handlers.Limits, grace time.Duration) (any, error) {
 	if s == nil || s.held || i.slots == nil {
 		return callWithTimeout(ctx, call, limits, grace)
 	}
-	if err := i.acquire(ctx, s); err != nil {
-		return nil, err
+	select {
+	case i.slots <- struct{}{}:
+		s.held = true
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	defer i.release(s)
+	defer func() {
+		s.held = false
+		<-i.slots
+	}()
 	if fence.MayBegin(ctx) != nil { // the right to act can end while the attempt waits for its slot
 		return nil, core.ErrStopping
 	}
@@ -172,30 +168,27 @@ func (i *Invoker) callInSlot(ctx context.Context, call *handlers.Call, s *Slot, 
 
 // callWithTimeout calls the handler with the remaining total time, and with the time limit of one attempt.
 func callWithTimeout(ctx context.Context, call *handlers.Call, limits handlers.Limits, grace time.Duration) (result any, err error) {
-	limited := ctx
+	var cancel context.CancelFunc
 	if limits.Timeout != nil {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeoutCause(limited, *limits.Timeout-call.Runtime, handlers.ErrTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, *limits.Timeout-call.Runtime, handlers.ErrTimeout)
 		defer cancel()
 	}
 	if one := call.Handler.AttemptTimeout; one != nil {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeoutCause(limited, *one, handlers.ErrAttemptTimeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, *one, handlers.ErrAttemptTimeout)
 		defer cancel()
 	}
-	defer func() {
-		// The handler has timed out, even if its error does not wrap the cause of the context's end.
-		for _, limit := range []error{handlers.ErrTimeout, handlers.ErrAttemptTimeout} {
-			if err != nil && errors.Is(context.Cause(limited), limit) && !errors.Is(err, limit) {
-				err = fmt.Errorf("%w: %w", limit, err)
-			}
-		}
-	}()
-	ctx = limited
 	if grace > 0 {
-		return invokeUntilAbandoned(ctx, call, grace)
+		result, err = invokeUntilAbandoned(ctx, call, grace)
+	} else {
+		result, err = invoke(ctx, call)
 	}
-	return invoke(ctx, call)
+	// The handler has timed out, even if its error does not wrap the cause of the context's end.
+	for _, limit := range []error{handlers.ErrTimeout, handlers.ErrAttemptTimeout} {
+		if err != nil && errors.Is(context.Cause(ctx), limit) && !errors.Is(err, limit) {
+			err = fmt.Errorf("%w: %w", limit, err)
+		}
+	}
+	return result, err
 }
 
 var errAbandoned = errors.New("ignores that its context has ended; abandoning it")
@@ -203,24 +196,19 @@ var errAbandoned = errors.New("ignores that its context has ended; abandoning it
 // invokeUntilAbandoned calls the handler, and stops waiting for it when the grace period after the end of its context is
 // over.
 func invokeUntilAbandoned(ctx context.Context, call *handlers.Call, grace time.Duration) (any, error) {
-	type ending struct {
-		result any
-		err    error
-	}
-	ended := make(chan ending, 1)
+	var result any
+	var err error
+	ended := make(chan struct{})
 	go func() {
-		result, err := invoke(ctx, call)
-		ended <- ending{result, err}
+		defer close(ended)
+		result, err = invoke(ctx, call)
 	}()
+	patience, cancel := core.WithGrace(ctx, grace)
+	defer cancel()
 	select {
-	case e := <-ended:
-		return e.result, e.err
-	case <-ctx.Done():
-	}
-	select {
-	case e := <-ended:
-		return e.result, e.err
-	case <-time.After(grace):
+	case <-ended:
+		return result, err
+	case <-patience.Done():
 		return nil, handlers.AsPermanent(fmt.Errorf("%s %w", call.Handler, errAbandoned))
 	}
 }
@@ -269,8 +257,7 @@ func (i *Invoker) end(a *Attempt, h *handlers.Handler, limits handlers.Limits, r
 	switch h.Family.Group() {
 	case handlers.Changing, handlers.Reconciling:
 		out = planned(out, a.Retries+1)
-	}
-	if h.Family.Group() == handlers.Admission {
+	case handlers.Admission:
 		out.Final, out.Delay = true, nil // a review has one response, so there is no retry
 		if handlers.ErrorKindOf(err) == handlers.KindAdmission {
 			line = handlers.LogLine{Level: slog.LevelInfo, Message: h.String() + " denied the request: " + handlers.ErrorText(err)}
@@ -303,21 +290,16 @@ func (i *Invoker) emitEnded(a *Attempt, e observe.AttemptEnded) {
 	observe.Emit(i.sink, e)
 }
 
-// Slot is one object's place among the concurrent handlers. A sub-handler uses the slot of its parent, because the
-// parent waits for the sub-handler.
-type Slot struct{ held bool }
+// maxObjectSize is etcd's default limit for the size of an object, in bytes.
+const maxObjectSize = 3 << 19
 
-func (i *Invoker) acquire(ctx context.Context, s *Slot) error {
-	select {
-	case i.slots <- struct{}{}:
-		s.held = true
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// checkResult returns a permanent error for a result that makes an object of this size too large. The API server would
+// reject each patch with the result, and with it all other changes in the patch.
+func checkResult(size int, result any) error {
+	text, err := patch.Body(result)
+	if err != nil || size+len(text) <= maxObjectSize {
+		return err
 	}
-}
-
-func (i *Invoker) release(s *Slot) {
-	s.held = false
-	<-i.slots
+	return handlers.AsPermanent(fmt.Errorf("the result has %d bytes of JSON, and the object has %d; they must not exceed %d together: "+
+		"store the result elsewhere, and leave a reference to it", len(text), size, maxObjectSize))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -205,4 +206,25 @@ func TestInvoker_FenceIsAskedAfterTheWaitForASlot(t *testing.T) {
 			t.Errorf("after the lapse: called %t, counts %t", called, counts)
 		}
 	})
+}
+
+func TestCheckResult_TooLargeIsPermanent(t *testing.T) {
+	for _, tt := range []struct {
+		size   int
+		result any
+		fits   bool
+	}{
+		{100, map[string]any{"a": int64(1)}, true},
+		{100, strings.Repeat("x", maxObjectSize-102), true},
+		{100, strings.Repeat("x", maxObjectSize-101), false},
+		{maxObjectSize, "x", false},
+		{0, []any{strings.Repeat("<", maxObjectSize/6-1)}, true},
+		{0, map[string]any{"a": []any{strings.Repeat("<", maxObjectSize/6)}}, false},
+	} {
+		err := checkResult(tt.size, tt.result)
+		var permanent handlers.Permanent
+		if (err == nil) != tt.fits || err != nil && (!errors.As(err, &permanent) || !strings.Contains(err.Error(), "bytes of JSON")) {
+			t.Errorf("%d and %.20v: %v", tt.size, tt.result, err)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -26,5 +27,30 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-time.After(d):
 		return nil
+	}
+}
+
+// WithGrace returns a context that ends some time after its parent. With it, outcomes are recorded even if the operator is stopping.
+func WithGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
+// WaitForUsers waits until all functions of a group, which are callbacks of the user, have returned. After the timeout, it stops
+// waiting and calls abandoned.
+func WaitForUsers(running *sync.WaitGroup, timeout time.Duration, abandoned func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		running.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(timeout):
+		abandoned()
 	}
 }

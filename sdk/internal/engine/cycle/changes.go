@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
@@ -29,9 +30,6 @@ func (c *cycle) detect(ctx context.Context, s *plan.Situation) (err error) {
 	c.noteFailed(c.plan.Failures)
 	if former && c.deps.State.RetryFormer.Load() {
 		c.deps.Retries.Add(c.key(), "")
-	}
-	if !c.plan.Changing && !c.served.Handlers.Has(handlers.Reconciling) {
-		c.memory.TakeRetry(s.Requested) // there is nothing to retry
 	}
 	c.memory.Flags.HasFinalizer.Store(c.plan.Blocked)
 	return nil
@@ -109,11 +107,20 @@ func (c *cycle) logRelease() {
 	c.subject.Logger.Debug("Removing the finalizer, thus allowing the actual deletion.", observe.EventKey, observe.LogFinalizerRemoved)
 }
 
-// endRetry ends the retry request when all of its handlers were called.
+// endRetry ends the retry request when all of its handlers were called, or if it has none. The pass counts only if no change handler
+// matches the object.
 func (c *cycle) endRetry(requested *memory.RetryRequest) {
-	if requested != nil && c.plan.Hold == plan.HoldNothing && !c.calls.left && !c.awaitsSlot(requested) && !c.plan.DefersRetry(requested) {
-		c.memory.TakeRetry(requested)
+	switch {
+	case requested == nil:
+		return
+	case !c.plan.Changing:
+		if c.plan.Hold == plan.HoldFinalizer || c.calls.reconciles && requested.Calls(c.served.Handlers.Reconciler().ID) {
+			return
+		}
+	case c.plan.Hold != plan.HoldNothing, c.calls.left, slices.ContainsFunc(c.calls.out.Parked, requested.Calls), c.plan.DefersRetry(requested):
+		return
 	}
+	c.memory.TakeRetry(requested)
 }
 
 // warnSharedState warns, once per resource, if another program has changed the last-handled state.

@@ -58,10 +58,8 @@ type sent struct {
 	awaits   []string       // children that must be deleted before the finalizer is removed
 }
 
-func (c *cycle) event() string { return c.batch.Newest.Type }
-
 // deleted reports whether the object does not exist.
-func (c *cycle) deleted() bool { return c.event() == watch.Deleted }
+func (c *cycle) deleted() bool { return c.batch.Newest.Type == watch.Deleted }
 
 func (c *cycle) look(ctx context.Context) (err error) {
 	c.view, err = plan.NewView(ctx, c.deps, c.served.ExtraFields, c.object, &c.memory.Outbox, func(mark *state.BrokenMark) {
@@ -74,7 +72,7 @@ func (c *cycle) look(ctx context.Context) (err error) {
 
 func (c *cycle) situation() *plan.Situation {
 	return &plan.Situation{
-		Served: c.served, Object: c.object, Event: c.event(), Finalizer: c.deps.Settings.Finalizer, Memo: c.memory.Memo,
+		Served: c.served, Object: c.object, Event: c.batch.Newest.Type, Finalizer: c.deps.Settings.Finalizer, Memo: c.memory.Memo,
 		Life: c.memory.Life, Retired: c.memory.Group.Load().Retired(), Requested: c.memory.Retry.Load(), Now: c.deps.Now(),
 	}
 }
@@ -102,3 +100,8 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 }
 
 func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.Resource.Key(), c.object) }
+
+// wrote records a version that the operator made, or that it has read.
+func (c *cycle) wrote(version *object.Object) {
+	c.memory.Ledger.Wrote(version, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+}

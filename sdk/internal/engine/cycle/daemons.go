@@ -43,22 +43,17 @@ func (p *Processor) followDaemons(c *cycle) (stopping []time.Duration) {
 		group = daemons.NewGroup(p.deps.Background, p.newHost(c), p.deps.Settings.Background, c.object)
 		c.memory.Group.Store(group)
 	}
-	group.Update(c.object, c.idleEssence())
+	var essence uint64 // zero unless a timer waits until the essence is idle
+	if c.served.Handlers.Any(handlers.Spawning, func(h *handlers.Handler) bool { return h.Idle != nil }) {
+		essence = memory.HashEssence(c.plan.Cause.New)
+	}
+	group.Update(c.object, essence)
 	if c.object.Deleting {
 		return group.Stop(daemons.ResourceDeleted)
 	}
 	matching := c.served.Handlers.Selected(handlers.Spawning, c.plan.Cause)
 	group.Start(matching)
 	return group.StopMismatched(matching)
-}
-
-// idleEssence returns a hash of the essence if a timer waits until the essence is idle, and zero otherwise.
-func (c *cycle) idleEssence() uint64 {
-	idles := func(h *handlers.Handler) bool { return h.Idle != nil }
-	if !c.served.Handlers.Any(handlers.Spawning, idles) {
-		return 0
-	}
-	return memory.HashEssence(c.plan.Cause.New)
 }
 
 // Task is the value of [handlers.Call.Extra] for daemons and timers.
@@ -112,12 +107,8 @@ func (d *daemonHost) Enter(ctx context.Context) context.Context {
 	return d.deps.EnterTerm(ctx, d.Served(), d.object)
 }
 
-func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
-	return d.processor.invoker.Try(ctx, d.newAttempt(ctx, task, retries, started))
-}
-
-// newAttempt prepares an attempt. The handler gets a version of the object that is only decoded on demand.
-func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retries int, started time.Time) *call.Attempt {
+// Attempt implements [daemons.Host]. The handler gets a version of the object that is only decoded on demand.
+func (d *daemonHost) Attempt(term context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
 	version := task.Live()
 	subject := d.subject(version)
 	a := &call.Attempt{
@@ -128,7 +119,7 @@ func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retrie
 			Logger: subject.Logger.With(observe.HandlerKey, task.Handler.ID), Recorder: subject.Recorder,
 			SetCondition: func(given handlers.Condition) error { return d.setCondition(task, given) },
 			Extra: Task{Task: task, Apply: func(ctx context.Context) error {
-				ctx, cancel := withGrace(fence.Carry(ctx, term), patchTimeout)
+				ctx, cancel := core.WithGrace(fence.Carry(ctx, term), patchTimeout)
 				defer cancel()
 				return d.send(ctx, task)
 			}},
@@ -139,7 +130,7 @@ func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retrie
 	if task.Handler.Family == handlers.Timer {
 		a.Slot = new(call.Slot) // a daemon would occupy its slot for as long as it runs
 	}
-	return a
+	return d.processor.invoker.Try(term, a)
 }
 
 // setCondition sets a condition of the object, which the next cycle writes.

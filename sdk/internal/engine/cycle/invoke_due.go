@@ -47,7 +47,7 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 		return nil, err
 	}
 	for _, one := range chosen {
-		h := handlerOf(hs, one.ID)
+		h := hs[slices.IndexFunc(hs, func(h *handlers.Handler) bool { return h.ID == one.ID })]
 		if !c.mayBegin(h) { // an earlier handler of this cycle has taken the last slot of the shared limit
 			continue
 		}
@@ -65,11 +65,6 @@ func (c *cycle) invokeDue(ctx context.Context, hs []*handlers.Handler, progress 
 	}
 	c.calls.left = c.calls.left || slices.ContainsFunc(awake, func(d handlers.Due) bool { return c.calls.requested.Calls(d.ID) })
 	return called, nil
-}
-
-// handlerOf returns the handler with an id. The handlers must have it.
-func handlerOf(hs []*handlers.Handler, id string) *handlers.Handler {
-	return hs[slices.IndexFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })]
 }
 
 // choose calls the lifecycle, and validates its choice from the due handlers.
@@ -96,7 +91,7 @@ func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, pr
 	if !ok {
 		return handlers.Outcome{}, &state.UnknownHandlerError{IDs: []string{h.ID}}
 	}
-	subs := c.newSubhandlers(h)
+	subs := &subhandlers{cycle: c, parent: h, registry: handlers.NewSubregistry(h)}
 	a := c.newAttempt(c.subject, h, c.plan.Cause)
 	a.Retries, a.Started = one.Record.Retries, one.Record.Started
 	a.Call.Sub, a.Call.ExecuteSubs, a.Then = subs.registry, subs.execute, subs.executeRemaining
@@ -143,10 +138,6 @@ type subhandlers struct {
 	busy   bool       // a step or the sub-handlers are running
 	closed bool       // the call has ended
 	mu     sync.Mutex // guards busy and closed, and is held while a step is recorded
-}
-
-func (c *cycle) newSubhandlers(parent *handlers.Handler) *subhandlers {
-	return &subhandlers{cycle: c, parent: parent, registry: handlers.NewSubregistry(parent)}
 }
 
 // enter begins a step or the execution of the sub-handlers.
@@ -215,7 +206,12 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	if err := c.view.StoreProgress(progress, c.writes.Own); err != nil {
 		return fmt.Errorf("sub-handlers of %s: %w", s.parent.ID, err)
 	}
-	c.keepSubRecords(progress)
+	if c.calls.out.Subs == nil {
+		c.calls.out.Subs = make(map[string]state.Record)
+	}
+	for _, h := range progress.Handlers() { // until the failures are determined
+		c.calls.out.Subs[h.ID] = h.Record
+	}
 	c.deliver(called)
 	s.refs = append(s.refs, ids...)
 	for _, out := range called {
@@ -233,16 +229,6 @@ func (s *subhandlers) execute(ctx context.Context) error {
 		retry.Delay = &delay
 	}
 	return retry
-}
-
-// keepSubRecords keeps the records of sub-handlers until the failures are determined.
-func (c *cycle) keepSubRecords(progress state.Progress) {
-	for _, h := range progress.Handlers() {
-		if c.calls.out.Subs == nil {
-			c.calls.out.Subs = make(map[string]state.Record)
-		}
-		c.calls.out.Subs[h.ID] = h.Record
-	}
 }
 
 // mayBegin reports whether a handler has a slot or needs none. Otherwise, it stands in line, and counts as not due.
@@ -266,14 +252,4 @@ func (c *cycle) try(ctx context.Context, a *call.Attempt) (handlers.Outcome, boo
 		defer end()
 	}
 	return c.invoker.Try(ctx, a)
-}
-
-// awaitsSlot reports whether a handler that a retry request includes waits for a slot.
-func (c *cycle) awaitsSlot(requested *memory.RetryRequest) bool {
-	for _, id := range c.calls.out.Parked {
-		if requested.Calls(id) {
-			return true
-		}
-	}
-	return false
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
 // maxLoopFields limits the fields in the alarm of a hot loop.
@@ -70,36 +71,15 @@ func (c *cycle) changedFields() []string {
 		return nil // the next cycle returns the error
 	}
 	defer c.sent.answer.DropTree()
-	own := c.writes.Own.Tree()
+	ignored := patch.NewPatch()
+	ignored.Append(c.writes.Own)
+	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+		ignored.Remove(object.Path{"metadata", field})
+	}
+	merge := ignored.Tree()
 	var fields []string
-	for _, item := range object.ComputeDiff(c.view.Tree, after) {
-		if !isServerField(item.Path) && !touches(own, item.Path) {
-			fields = append(fields, item.Path.String())
-		}
+	for _, item := range object.ComputeDiff(patch.Merged(c.view.Tree, merge), patch.Merged(after, merge)) {
+		fields = append(fields, item.Path.String())
 	}
 	return fields
-}
-
-// isServerField reports whether the API server changes a field with each write.
-func isServerField(p object.Path) bool {
-	if len(p) < 2 || p[0] != "metadata" {
-		return false
-	}
-	return p[1] == "managedFields" || len(p) == 2 && (p[1] == "resourceVersion" || p[1] == "generation")
-}
-
-// touches reports whether a merge patch changes a field, or a part of it.
-func touches(merge map[string]any, p object.Path) bool {
-	for _, name := range p {
-		value, there := merge[name]
-		if !there {
-			return false
-		}
-		next, isMap := value.(map[string]any)
-		if !isMap {
-			return true
-		}
-		merge = next
-	}
-	return true
 }

@@ -1,22 +1,27 @@
 package cycle
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 )
 
-func TestTouches_FieldsAndTheirParts(t *testing.T) {
-	merge := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"own/progress": nil}}, "status": map[string]any{"kopf": map[string]any{"progress": "x"}}}
-	for path, want := range map[string]bool{
-		"metadata.annotations.own/progress": true, "metadata.annotations.other": false, "metadata.annotations": true, "status.kopf.progress.deep": true, "spec": false,
-	} {
-		p, err := object.ParsePath(path)
-		if path == "metadata.annotations.own/progress" {
-			p, err = object.Path{"metadata", "annotations", "own/progress"}, nil
-		}
-		if err != nil || touches(merge, p) != want {
-			t.Errorf("%s: %v, %v", path, !want, err)
-		}
+func TestChangedFields_WithoutTheOperatorsRecords(t *testing.T) {
+	before, err := version(t, `{"metadata":{"annotations":{"other":"1"},"generation":1,"resourceVersion":"1"},"spec":{"f":1,"g":1}}`).Tree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cycle{view: &plan.View{Tree: before}, writes: outbox.Writes{Own: patch.NewPatch()}}
+	c.writes.Own.Set(own("progress"), "x")
+	c.writes.Own.Remove(own("gone"))
+	c.writes.Own.Set(object.Path{"status", "kopf", "progress"}, "x")
+	c.sent.answer = version(t, `{"metadata":{"annotations":{"other":"2","progress":"x"},"generation":2,"managedFields":[{}],"resourceVersion":"2"},
+		"spec":{"f":2,"g":1},"status":{"kopf":{"progress":"x"}}}`)
+	if got, want := c.changedFields(), []string{"metadata.annotations.other", "spec.f"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

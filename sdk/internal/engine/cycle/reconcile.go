@@ -37,7 +37,6 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, 
 		return nil
 	}
 	if c.object.Deleting {
-		c.endPassRequest(s)
 		return p.deleteChildren(ctx, c, s)
 	}
 	if len(c.calls.out.ByID) > 0 { // filters can read the memo, which the change handlers may have changed
@@ -47,7 +46,6 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, 
 		}
 	}
 	if b == nil {
-		c.endPassRequest(s)
 		return nil
 	}
 	c.calls.reconciles = true
@@ -81,7 +79,6 @@ func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, 
 		c.calls.conditions.Passed(b.Essence, out, health)
 	}
 	s.Requested.NoteCalled(h.ID)
-	c.endPassRequest(s)
 	switch {
 	case !out.Final && !out.Waits:
 		progress, err = progress.WithHandlers([]string{h.ID}, a.Started).WithOutcomes(map[string]handlers.Outcome{h.ID: out}, c.deps.Now())
@@ -110,11 +107,4 @@ func (p *Processor) deleteChildren(ctx context.Context, c *cycle, s *plan.Situat
 	c.logRelease()
 	// The progress stays until now, because it shows a restarted operator which delete handlers are done.
 	return c.view.Purge(c.record.Progress, c.served.Changing, c.writes.Own)
-}
-
-// endPassRequest ends a retry request if no change handler matches the object. Otherwise, endRetry ends the request.
-func (c *cycle) endPassRequest(s *plan.Situation) {
-	if !c.plan.Changing {
-		c.memory.TakeRetry(s.Requested)
-	}
 }

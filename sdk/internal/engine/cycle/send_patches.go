@@ -66,7 +66,7 @@ func (c *cycle) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.sendCollected(ctx, c.event() == watch.Listed || c.deps.Now().Sub(c.began) > guardAfter)
+	return c.sendCollected(ctx, c.batch.Newest.Type == watch.Listed || c.deps.Now().Sub(c.began) > guardAfter)
 }
 
 func (c *cycle) sendCollected(ctx context.Context, guarded bool) error {
@@ -118,13 +118,13 @@ func (c *cycle) sendOutbox(ctx context.Context, guarded bool) (err error) {
 // send sends a patch, and records the version that it makes, which is handled next. Changed reports whether the object
 // has a newer version, even together with an error; remaining is the part of the patch that was not accepted.
 func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed bool, remaining *patch.Patch, err error) {
-	ctx, cancel := withGrace(ctx, patchTimeout)
+	ctx, cancel := core.WithGrace(ctx, patchTimeout)
 	defer cancel()
 	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, cmp.Or(c.view.Newest, c.object), p, guarded, c.subject.Logger, c.subject)
 	patched, _ := result.Object.(*object.Object)
 	if patched != nil {
 		// Recorded even after an error, because earlier requests of the patch succeeded.
-		c.memory.Ledger.Wrote(patched, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+		c.wrote(patched)
 		changed = patched.ResourceVersion != c.object.ResourceVersion
 	}
 	switch {
@@ -140,11 +140,10 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 		c.memory.Ledger.Released(memory.Vanishes(patched))
 		return true, nil, nil
 	}
-	if patched == nil {
-		return changed, result.Remaining, nil
+	if patched != nil {
+		c.memory.WarnPruned(c.subject.Logger, c.served.Resource, p, patched)
+		c.sent.answer = patched
 	}
-	c.memory.WarnPruned(c.subject.Logger, c.served.Resource, p, patched)
-	c.sent.answer = patched
 	return changed, result.Remaining, nil
 }
 
@@ -163,18 +162,7 @@ func (c *cycle) keepConditions(ctx context.Context) {
 	})
 	c.sent.again, c.sent.later = again, later
 	if made != nil {
-		c.memory.Ledger.Wrote(made, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+		c.wrote(made)
 		c.sent.answer, c.sent.changed = made, c.sent.changed || made.ResourceVersion != c.object.ResourceVersion
-	}
-}
-
-// withGrace returns a context that ends some time after its parent, because outcomes must be recorded even if the
-// operator is stopping.
-func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return longer, func() {
-		stop()
-		cancel()
 	}
 }

@@ -33,7 +33,7 @@ import (
 func TestWithGrace_EndsSomeTimeAfterParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		operator, stop := context.WithCancel(t.Context())
-		ctx, cancel := withGrace(operator, time.Second)
+		ctx, cancel := core.WithGrace(operator, time.Second)
 		defer cancel()
 		stop()
 		synctest.Wait()
@@ -51,7 +51,7 @@ func TestWithGrace_EndsSomeTimeAfterParent(t *testing.T) {
 
 func TestWithGrace_HasNoLimitWhileParentLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := withGrace(t.Context(), time.Second)
+		ctx, cancel := core.WithGrace(t.Context(), time.Second)
 		time.Sleep(time.Hour)
 		if ctx.Err() != nil {
 			t.Fatal("it has ended")

@@ -55,10 +55,10 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.
 		s.reportStep(steps, one, inspect.StepRecorded)
 		return step.Result, c.noteOutdated(steps, name, step)
 	}
-	id := s.stepID(name, steps.Run)
+	id := outbox.StepID{Handler: s.parent.ID, Name: name, Reason: c.plan.Cause.Reason, Run: steps.Run}
 	step := c.memory.Outbox.Steps[id]
 	if step.Result == nil {
-		if steps, step, err = s.call(ctx, steps, one); err != nil {
+		if steps, step, err = s.call(ctx, steps, id, one); err != nil {
 			return nil, err
 		}
 	}
@@ -71,16 +71,11 @@ func (s *subhandlers) Step(ctx context.Context, started time.Time, one handlers.
 	return step.Result, nil
 }
 
-func (s *subhandlers) stepID(name string, run time.Time) outbox.StepID {
-	return outbox.StepID{Handler: s.parent.ID, Name: name, Reason: s.cycle.plan.Cause.Reason, Run: run}
-}
-
 // call calls a step that has no result. It returns the record with the start of the step.
-func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one handlers.StepCall) (state.HandlerSteps, state.Step, error) {
-	c, name := s.cycle, one.Name
-	id := s.stepID(name, steps.Run)
+func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, id outbox.StepID, one handlers.StepCall) (state.HandlerSteps, state.Step, error) {
+	c := s.cycle
 	c.memory.Outbox.DropStartsBeforePause(c.deps.State.Pauses.Load()) // a pause can begin and end during the cycle
-	if at := steps.Started[name]; one.Once && at != "" && at != c.memory.Outbox.Steps[id].At {
+	if at := steps.Started[id.Name]; one.Once && at != "" && at != c.memory.Outbox.Steps[id].At {
 		return steps, state.Step{}, s.unsure(steps, one, errStepLeft)
 	}
 	if err := planning.CheckStep(); err != nil {
@@ -99,12 +94,11 @@ func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one ha
 		}
 	}
 	s.reportStep(steps, one, inspect.StepRunning)
-	failed := false // the function has returned an error; otherwise, its result cannot be recorded
-	step, err := c.callStep(ctx, handlers.StepRef{Handler: s.parent.ID, Step: name}, func(ctx context.Context) ([]byte, error) {
-		text, err := one.Do(ctx)
-		failed = err != nil
-		return text, err
-	})
+	result, failed := one.Do(ctx)
+	step, err := state.Step{}, failed
+	if failed == nil {
+		step, err = c.newStep(id, result)
+	}
 	if err == nil {
 		return steps, step, nil
 	}
@@ -112,8 +106,8 @@ func (s *subhandlers) call(ctx context.Context, steps state.HandlerSteps, one ha
 	if !one.Once {
 		return steps, step, err
 	}
-	if kind := handlers.ErrorKindOf(err); failed && (kind == handlers.KindTemporary || kind == handlers.KindPermanent) {
-		steps = steps.WithStarted(name, "")
+	if kind := handlers.ErrorKindOf(failed); kind == handlers.KindTemporary || kind == handlers.KindPermanent {
+		steps = steps.WithStarted(id.Name, "")
 		steps.Unstart = s.removeStarts
 		c.view.NoteSteps(steps) // the patch with the outcome removes the start
 		return steps, step, err
@@ -170,15 +164,17 @@ func (s *subhandlers) unsure(steps state.HandlerSteps, one handlers.StepCall, wh
 		handlers.ErrStepUnsure, why, where, c.object.Name, key))
 }
 
-// callStep calls the function of a step, and returns the record of the result.
-func (c *cycle) callStep(ctx context.Context, ref handlers.StepRef, do func(context.Context) ([]byte, error)) (step state.Step, err error) {
-	if step.Result, err = do(ctx); err != nil {
+// newStep returns the record of a result. It is kept if a deletion handler undoes the step. Only steps of creations can be undone, because
+// an object is created once, so that the step has one result and one key.
+func (c *cycle) newStep(id outbox.StepID, result []byte) (step state.Step, err error) {
+	if err := plan.CheckStepResult(result, c.subject.Secrets); err != nil {
 		return step, err
 	}
-	if err := plan.CheckStepResult(step.Result, c.subject.Secrets); err != nil {
-		return step, err
+	undoes := func(h *handlers.Handler) bool {
+		return h.Undoes != nil && *h.Undoes == handlers.StepRef{Handler: id.Handler, Step: id.Name}
 	}
-	step.At, step.Kept = object.FormatTime(c.deps.Now()), c.isUndone(ref)
+	step.Result, step.At = result, object.FormatTime(c.deps.Now())
+	step.Kept = c.plan.Cause.Reason == handlers.ReasonCreate && c.served.Handlers.Any(handlers.Changing, undoes)
 	step.Essence, err = state.EssenceHash(c.plan.Cause.New)
 	return step, err
 }
@@ -208,13 +204,6 @@ func (s *subhandlers) emitStep(turn string, step inspect.Step) {
 	observe.Emit(c.deps.Sink, observe.StepChanged{Subject: c.subject, Handler: s.parent, Step: step})
 }
 
-// isUndone reports whether a deletion handler undoes a step of the cause. Only steps of creations can be undone, because an object
-// is created once, so that the step has one result and one key.
-func (c *cycle) isUndone(step handlers.StepRef) bool {
-	undoes := func(h *handlers.Handler) bool { return h.Undoes != nil && *h.Undoes == step }
-	return c.plan.Cause.Reason == handlers.ReasonCreate && c.served.Handlers.Any(handlers.Changing, undoes)
-}
-
 // Undone implements [handlers.Keyed].
 func (s *subhandlers) Undone(step handlers.StepRef) []byte {
 	c := s.cycle
@@ -240,7 +229,7 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withGrace(ctx, patchTimeout) // the step has had its effect
+	ctx, cancel := core.WithGrace(ctx, patchTimeout) // the step has had its effect
 	defer cancel()
 	if err := c.sendStep(ctx, p, p); err != nil {
 		c.memory.Outbox.KeepStep(id, step)
@@ -267,7 +256,7 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 func (c *cycle) sendStep(ctx context.Context, p, record *patch.Patch) error {
 	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, cmp.Or(c.view.Newest, c.object), p, true, c.subject.Logger, c.subject)
 	if answer, _ := result.Object.(*object.Object); answer != nil {
-		c.memory.Ledger.Wrote(answer, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+		c.wrote(answer)
 		if err == nil {
 			c.view.Recorded(record, answer)
 		}

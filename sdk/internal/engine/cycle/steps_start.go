@@ -30,9 +30,12 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 		return steps, handlers.AsPermanent(errors.New("the name of a step that happens at most once has letters, digits, - and _ only"))
 	}
 	c := s.cycle
-	newest, err := c.newestForStart(ctx, id.Handler)
-	if err != nil {
-		return steps, err
+	newest, err := c.newestUnchanged(ctx)
+	if newest == nil || err != nil {
+		if newest != nil {
+			c.wrote(newest)
+		}
+		return steps, c.abandonView(id.Handler)
 	}
 	at := cmp.Or(c.memory.Outbox.Steps[id].At, object.FormatTime(c.deps.Now()))
 	started := steps.WithStarted(id.Name, at)
@@ -41,7 +44,7 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 		return steps, err
 	}
 	c.memory.Outbox.KeepStep(id, state.Step{At: at}) // the next attempt recognizes the start by its time if the answers are lost
-	ctx, cancel := withGrace(ctx, patchTimeout)
+	ctx, cancel := core.WithGrace(ctx, patchTimeout)
 	defer cancel()
 	switch err := c.sendStart(ctx, newest, p); {
 	case err == nil:
@@ -57,32 +60,19 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 	}
 }
 
-// newestForStart returns the newest version of the object. A process with an old version must not call the step, and must write nothing
-// of the old version, because another process has perhaps called the step. So if the operator's annotations differ, the attempt ends, and
-// does not count.
-func (c *cycle) newestForStart(ctx context.Context, handler string) (*object.Object, error) {
-	newest, same, err := c.newestVersion(ctx)
-	switch {
-	case newest == nil:
-		return nil, c.abandonView(handler)
-	case err != nil:
+// newestUnchanged returns the newest version of the object; nil if the object does not exist or cannot be read. A process with an old
+// version must not call a step, and must write nothing of the old version, because another process has perhaps called the step. So if
+// the operator's annotations differ, it returns errOtherRecords.
+func (c *cycle) newestUnchanged(ctx context.Context) (*object.Object, error) {
+	newest, err := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
+	if newest == nil {
 		return nil, err
-	case !same:
-		c.memory.Ledger.Wrote(newest, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
-		return nil, c.abandonView(handler)
-	}
-	return newest, nil
-}
-
-// newestVersion returns the newest version of the object, and whether it has the same annotations of the operator as the view. The
-// version is nil if the object does not exist or cannot be read.
-func (c *cycle) newestVersion(ctx context.Context) (newest *object.Object, same bool, err error) {
-	newest, err = c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
-	if err != nil || newest == nil {
-		return nil, false, err
 	}
 	tree, err := newest.Tree()
-	return newest, err == nil && c.view.HasSameRecords(tree), err
+	if err == nil && !c.view.HasSameRecords(tree) {
+		err = errOtherRecords
+	}
+	return newest, err
 }
 
 // abandonView ends the attempt at a handler as if the operator stopped, so that it does not count. The object is handled again soon.
@@ -111,7 +101,7 @@ func (c *cycle) sendStart(ctx context.Context, newest *object.Object, p *patch.P
 	if decodeErr != nil || !reflect.DeepEqual(patch.Merged(tree, p.Tree()), tree) {
 		return err
 	}
-	c.memory.Ledger.Wrote(made, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
+	c.wrote(made)
 	c.view.Recorded(p, made)
 	return nil
 }
@@ -133,16 +123,13 @@ func (s *subhandlers) removeStarts(ctx context.Context) {
 	if !left {
 		return // the record of a later step has removed the starts
 	}
-	ctx, cancel := withGrace(ctx, patchTimeout)
+	ctx, cancel := core.WithGrace(ctx, patchTimeout)
 	defer cancel()
-	newest, same, err := c.newestVersion(ctx)
-	switch {
-	case err != nil:
-	case newest == nil:
-		return
-	case !same:
-		err = errOtherRecords
-	default:
+	newest, err := c.newestUnchanged(ctx)
+	if newest == nil && err == nil {
+		return // the object does not exist
+	}
+	if err == nil {
 		var p *patch.Patch
 		if p, err = c.plan.StepPatch(c.view, steps, c.writes.Own); err == nil {
 			err = c.sendStart(ctx, newest, p)
