@@ -37,12 +37,11 @@ func (c *cycle) detect(ctx context.Context, s *plan.Situation) (err error) {
 
 // noteFailed records whether the object has failures, for requests to retry the failures of all objects.
 func (c *cycle) noteFailed(failures []state.Failure) {
-	switch failed := c.memory.Flags.Failed.Load(); {
-	case len(failures) == 0:
-		c.memory.Flags.Failed.Store(nil)
-	case failed == nil:
-		c.memory.Flags.Failed.Store(&memory.FailedRef{Namespace: c.object.Namespace, Name: c.object.Name})
+	var failed *memory.FailedRef
+	if len(failures) > 0 {
+		failed = &memory.FailedRef{Namespace: c.object.Namespace, Name: c.object.Name}
 	}
+	c.memory.Flags.Failed.Store(failed)
 }
 
 // decide completes the plan and reports it. The object's daemons and timers were already started and stopped.

@@ -107,8 +107,12 @@ func (d *daemonHost) Enter(ctx context.Context) context.Context {
 	return d.deps.EnterTerm(ctx, d.Served(), d.object)
 }
 
-// Attempt implements [daemons.Host]. The handler gets a version of the object that is only decoded on demand.
-func (d *daemonHost) Attempt(term context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
+func (d *daemonHost) Attempt(ctx context.Context, task *daemons.Task, retries int, started time.Time) (out handlers.Outcome, counts bool) {
+	return d.processor.invoker.Try(ctx, d.newAttempt(ctx, task, retries, started))
+}
+
+// newAttempt prepares an attempt. The handler gets a version of the object that is only decoded on demand.
+func (d *daemonHost) newAttempt(term context.Context, task *daemons.Task, retries int, started time.Time) *call.Attempt {
 	version := task.Live()
 	subject := d.subject(version)
 	a := &call.Attempt{
@@ -130,7 +134,7 @@ func (d *daemonHost) Attempt(term context.Context, task *daemons.Task, retries i
 	if task.Handler.Family == handlers.Timer {
 		a.Slot = new(call.Slot) // a daemon would occupy its slot for as long as it runs
 	}
-	return d.processor.invoker.Try(term, a)
+	return a
 }
 
 // setCondition sets a condition of the object, which the next cycle writes.

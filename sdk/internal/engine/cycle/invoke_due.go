@@ -87,10 +87,7 @@ func choose(lifecycle handlers.Lifecycle, due []handlers.Due) ([]handlers.Due, e
 
 // invokeChangeHandler attempts a handler together with its sub-handlers.
 func (c *cycle) invokeChangeHandler(ctx context.Context, h *handlers.Handler, progress state.Progress) (handlers.Outcome, error) {
-	one, ok := progress.Handler(h.ID)
-	if !ok {
-		return handlers.Outcome{}, &state.UnknownHandlerError{IDs: []string{h.ID}}
-	}
+	one, _ := progress.Handler(h.ID) // a due handler is known
 	subs := &subhandlers{cycle: c, parent: h, registry: handlers.NewSubregistry(h)}
 	a := c.newAttempt(c.subject, h, c.plan.Cause)
 	a.Retries, a.Started = one.Record.Retries, one.Record.Started

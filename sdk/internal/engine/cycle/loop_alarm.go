@@ -55,10 +55,8 @@ func (c *cycle) emitLoop(over bool) {
 		Logger: c.unpostedSubject().Logger, Over: over, Again: over || !c.memory.Flags.WarnOnce("hot loop"),
 		Alarm: inspect.Alarm{
 			Kind: inspect.AlarmHotLoop, Since: c.deps.Now(), Count: loop.Rounds,
-			Field: strings.Join(loop.Fields[:min(len(loop.Fields), maxLoopFields)], ", "),
-			Object: &inspect.Ref{
-				Resource: c.served.Resource.Key(), Namespace: c.object.Namespace, Name: c.object.Name, UID: c.object.UID,
-			},
+			Field:  strings.Join(loop.Fields[:min(len(loop.Fields), maxLoopFields)], ", "),
+			Object: &inspect.Ref{Resource: c.served.Resource.Key(), Namespace: c.object.Namespace, Name: c.object.Name, UID: c.object.UID},
 		},
 	})
 }

@@ -40,13 +40,11 @@ func (c *cycle) next(stopping []time.Duration) *queue.Next {
 		return &queue.Next{After: again}
 	}
 	switch how {
-	case plan.WaitNothing:
-		return &queue.Next{}
 	case plan.WaitDelay:
 		c.memory.Schedule.SleepsUntil = c.deps.Now().Add(delay)
+		fallthrough
+	case plan.WaitDaemons, plan.WaitNothing:
 		return &queue.Next{After: max(0, delay)}
-	case plan.WaitDaemons:
-		return &queue.Next{After: delay}
 	default:
 		return nil
 	}
