@@ -37,30 +37,19 @@ func (o *shown) planned(e Planned) {
 	case e.Cause != nil:
 		o.showCause(e)
 	}
-	switch {
-	case e.PassDue:
-		o.showDuePass()
-	case e.Subject.Object.Deleting:
-		o.endPasses()
-	}
+	o.showPass(e.PassDue, e.Subject.Object.Deleting)
 }
 
-// showDuePass shows that the reconcile handler has yet to handle the version. Otherwise, the object would still look settled or failed by
-// the outcome of the previous pass, although its version is the new one.
-func (o *shown) showDuePass() {
+// showPass shows that the reconcile handler has yet to handle the version. Otherwise, the object would still look settled or failed by
+// the outcome of the previous pass, although its version is the new one. An object that is being deleted has no more passes; the outcome of
+// its last pass stays visible.
+func (o *shown) showPass(due, deleting bool) {
 	for i := range o.Handlers {
-		if s := &o.Handlers[i]; groupOf(*s) == handlers.Reconciling && s.State != inspect.PhaseRunning {
+		switch s := &o.Handlers[i]; {
+		case groupOf(*s) != handlers.Reconciling:
+		case due && s.State != inspect.PhaseRunning:
 			s.State, s.Error, s.Next = inspect.PhaseNext, nil, time.Time{}
-		}
-	}
-}
-
-// endPasses shows that the reconcile handler has no more passes, because the object is being deleted. The outcome of the last pass stays
-// visible.
-func (o *shown) endPasses() {
-	for i := range o.Handlers {
-		s := &o.Handlers[i]
-		if groupOf(*s) == handlers.Reconciling && (s.State == inspect.PhaseNext || s.State == inspect.PhaseRetrying) {
+		case deleting && (s.State == inspect.PhaseNext || s.State == inspect.PhaseRetrying):
 			s.State, s.Why, s.Next, s.Slot = inspect.PhaseFiltered, endedByDeletion(), time.Time{}, false
 		}
 	}
