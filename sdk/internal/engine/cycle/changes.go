@@ -113,7 +113,7 @@ func (c *cycle) endRetry(requested *memory.RetryRequest) {
 	case requested == nil:
 		return
 	case !c.plan.Changing:
-		if c.plan.Hold == plan.HoldFinalizer || c.calls.reconciles && requested.Calls(c.served.Handlers.Reconciler().ID) {
+		if c.plan.Hold.ForWrite() || c.calls.reconciles && requested.Calls(c.served.Handlers.Reconciler().ID) {
 			return
 		}
 	case c.plan.Hold != plan.HoldNothing, c.calls.left, slices.ContainsFunc(c.calls.out.Parked, requested.Calls), c.plan.DefersRetry(requested):
