@@ -41,6 +41,4 @@ func WorkOf(ctx context.Context) *Work {
 var ErrStopping = errors.New("the operator is stopping, is paused, or may not act on the object now")
 
 // IsFenced reports whether an error means that the operator may not act at present. When it may act again, it relists the objects.
-func IsFenced(err error) bool {
-	return errors.Is(err, ErrStopping) || errors.Is(err, fence.ErrLapsed)
-}
+func IsFenced(err error) bool { return errors.Is(err, ErrStopping) || errors.Is(err, fence.ErrLapsed) }

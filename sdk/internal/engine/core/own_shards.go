@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -34,13 +35,7 @@ func NewOwnShards(d shards.Division, q *queue.Queue, changed func()) *ownShards 
 
 // Set replaces the own shards. It drops queued objects of added shards, because they predate the ownership. Only one goroutine may call it.
 func (o *ownShards) Set(own shards.Set) {
-	before := *o.Own.Load()
-	var added []int
-	for _, shard := range own.All() {
-		if !before.Has(shard) {
-			added = append(added, shard)
-		}
-	}
+	added := slices.DeleteFunc(slices.Clone(own.All()), o.Own.Load().Has)
 	if len(added) > 0 {
 		fresh := shards.NewSet(added...)
 		o.queue.DropObjects(func(key queue.Key, namespace string) bool { return fresh.Has(o.OfKey(key, namespace)) })

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -53,12 +54,11 @@ func (e *Ending) Next() (Wait, time.Duration) {
 
 // rest returns the kind of wait if nothing must be done at once.
 func (e *Ending) rest() (Wait, time.Duration) {
-	delay, delayed := shortest(e.Delays)
-	check, checking := shortest(e.Stopping)
+	delay, check := shortest(e.Delays), shortest(e.Stopping)
 	switch {
-	case checking && !e.Changed && (!delayed || check < delay):
+	case !e.Changed && check < delay:
 		return WaitDaemons, check
-	case !delayed:
+	case delay == never:
 		return WaitChange, 0
 	case !e.Changed && e.Made && e.Records:
 		return WaitLost, 0 // the API server has stored none of the records: see [memory.Memory.WarnPruned]
@@ -69,9 +69,8 @@ func (e *Ending) rest() (Wait, time.Duration) {
 	}
 }
 
-func shortest(delays []time.Duration) (time.Duration, bool) {
-	if len(delays) == 0 {
-		return 0, false
-	}
-	return slices.Min(delays), true
+const never = time.Duration(math.MaxInt64)
+
+func shortest(delays []time.Duration) time.Duration {
+	return slices.Min(append([]time.Duration{never}, delays...))
 }

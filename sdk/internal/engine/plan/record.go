@@ -235,13 +235,10 @@ func (w *recorder) storeFailures(progress state.Progress, out *Outcomes) error {
 			f.UID = w.situation.Object.UID
 		}
 	}
-	has := func(id string) bool {
-		return slices.ContainsFunc(failed, func(f state.Failure) bool { return f.Handler == id })
-	}
 	current := slices.Clone(failed)
 	for _, f := range p.Failures {
 		switch {
-		case has(f.Handler):
+		case slices.ContainsFunc(failed, func(newer state.Failure) bool { return newer.Handler == f.Handler }):
 		case p.makesObsolete(&f, progress):
 			v.failures.Remove(v.Stored, f.Handler, w.own)
 		case p.Recall.postpones(f.Handler):

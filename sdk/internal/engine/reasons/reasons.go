@@ -52,9 +52,7 @@ func (l List) Unprovoked() bool {
 }
 
 // Patient reports whether all reasons are patient. It returns true for an empty list.
-func (l List) Patient() bool {
-	return !slices.ContainsFunc(l, func(w Wake) bool { return !w.Patient })
-}
+func (l List) Patient() bool { return !slices.ContainsFunc(l, func(w Wake) bool { return !w.Patient }) }
 
 // Hurry makes all reasons impatient.
 func (l List) Hurry() {
