@@ -49,8 +49,7 @@ type Passes interface {
 	// Failed returns the objects whose last pass has failed permanently.
 	Failed() []queue.Key
 
-	// FailedObject returns the newest version of an object in Failed. It returns nil for other objects, and if the version may be
-	// outdated.
+	// FailedObject returns the newest version of an object in Failed. It returns nil for other objects, and if the version may be outdated.
 	FailedObject(key queue.Key) *object.Object
 
 	// ReleaseBrake permits deletions that the brake has stopped, until the next start of the operator. It releases the brake for

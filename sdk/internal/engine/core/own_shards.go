@@ -47,8 +47,7 @@ func (o *ownShards) Set(own shards.Set) {
 	}
 }
 
-// Gains returns the number of shards that were added. A stream that started at a lower number lacks the objects of
-// the added shards.
+// Gains returns the number of shards that were added. A stream that started at a lower number lacks the objects of the added shards.
 func (o *ownShards) Gains() int {
 	if o == nil {
 		return 0

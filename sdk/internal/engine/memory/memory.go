@@ -116,9 +116,11 @@ func (f *flags) WarnOnce(kind string) bool {
 
 // TakeRetry ends a request that was carried out, and the requests before it. A nil request is ignored.
 func (m *Memory) TakeRetry(r *RetryRequest) {
-	if r != nil {
-		m.Retry.CompareAndSwap(r, nil)
-		r.end()
+	m.Retry.CompareAndSwap(r, nil)
+	for ; r != nil; r = r.before {
+		if !r.ended.Swap(true) {
+			close(r.Taken)
+		}
 	}
 }
 

@@ -59,14 +59,5 @@ func (r *RetryRequest) NoteCalled(id string) {
 	}
 }
 
-// end ends the request and the ones before it.
-func (r *RetryRequest) end() {
-	for ; r != nil; r = r.before {
-		if !r.ended.Swap(true) {
-			close(r.Taken)
-		}
-	}
-}
-
 // FailedRef names an object with permanent failures.
 type FailedRef struct{ Namespace, Name string }

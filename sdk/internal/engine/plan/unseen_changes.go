@@ -33,8 +33,7 @@ func (w *recorder) rememberHandled(final []string, allDone bool) {
 	}
 }
 
-// lastHandledState returns the version of the object and the essence to store as last handled. It sets Behind if an
-// update must follow.
+// lastHandledState returns the version of the object and the essence to store as last handled. It sets Behind if an update must follow.
 func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err error) {
 	cause, states := w.plan.Cause, w.record.Handled
 	raw, essence = w.situation.Object.Raw, cause.New
