@@ -12,32 +12,21 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 )
 
-// Elector elects the leader among the replicas of an operator.
+// Elector is election.Elector of package sdk/kopf/election, for the engine.
 type Elector interface {
-	// Elect takes part in elections until the context ends, and then releases the lease. It returns an error only if it cannot start.
 	Elect(ctx context.Context, election Election) error
 }
 
-// Election is the configuration of an elector, and its callbacks.
+// Election is election.Election of package sdk/kopf/election, which documents the functions.
 type Election struct {
 	Config                    *rest.Config
 	Namespace, Name, Identity string // namespace and name of the lease; identity of this replica
 	Times                     leases.Times
 	Logger                    *slog.Logger
-
-	// Renewed is called after each request that acquired or renewed the lease, with the time before the request was sent. It returns false if
-	// the previous deadline has passed, which ends the term.
-	Renewed func(sent time.Time) bool
-
-	// Lead is called when this replica was elected. It does not block.
-	Lead func()
-
-	// MayRelease reports, after the context has ended, whether this replica has stopped handling objects; otherwise, the lease must be kept.
-	MayRelease func() bool
-
-	// Follow is called when this replica is not the leader, and whenever the leader changes. The leader is empty if there is none. If this
-	// replica was the leader, Follow blocks until it has stopped handling objects.
-	Follow func(leader string)
+	Renewed                   func(sent time.Time) (inTime bool)
+	Lead                      func()
+	Follow                    func(leader string)
+	MayRelease                func() bool
 }
 
 // ErrElection is wrapped by an elector's error, which stops the operator.
