@@ -1,9 +1,9 @@
 package kube
 
 import (
+	"context"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,10 +14,12 @@ import (
 // connections counts the users of a session's connections. Streams may continue long after the session was closed;
 // the connections close with the last stream.
 //
-// Watch streams have a connection of their own. On a connection that also serves many other requests, an API server
-// sends their events many seconds late, because it flushes each event, and each flush waits for the turn of the stream.
+// Requests for many objects that can wait have a connection of their own: see [InBulk]. On a connection with many
+// requests, an API server sends the events of watch streams many seconds late, because it flushes each event, and each
+// flush waits for the turn of the stream. All other requests share the connection of the streams, because it takes less
+// CPU time to receive answers and events together.
 type connections struct {
-	requests, streams http.RoundTripper
+	shared, bulk http.RoundTripper
 
 	mu     sync.Mutex
 	users  int
@@ -36,9 +38,9 @@ func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	c.users++
 	c.mu.Unlock()
-	transport := c.requests
-	if isWatch(req) {
-		transport = c.streams
+	transport := c.shared
+	if req.Context().Value(bulkKey{}) != nil {
+		transport = c.bulk
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil || resp.StatusCode == http.StatusSwitchingProtocols {
@@ -49,10 +51,11 @@ func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// isWatch reports whether a request opens a watch stream.
-func isWatch(req *http.Request) bool {
-	return req.Method == http.MethodGet && strings.Contains(req.URL.RawQuery, "watch=")
-}
+// bulkKey is the context key of requests with a connection of their own.
+type bulkKey struct{}
+
+// InBulk returns a context whose requests do not delay watch streams, because they use another connection.
+func InBulk(ctx context.Context) context.Context { return context.WithValue(ctx, bulkKey{}, true) }
 
 func (c *connections) leave() {
 	c.mu.Lock()
@@ -73,8 +76,8 @@ func (c *connections) close() {
 
 // closeIdle closes the connections that are idle, now and after the delay.
 func (c *connections) closeIdle(delay time.Duration) {
-	utilnet.CloseIdleConnectionsFor(c.requests)
-	utilnet.CloseIdleConnectionsFor(c.streams)
+	utilnet.CloseIdleConnectionsFor(c.shared)
+	utilnet.CloseIdleConnectionsFor(c.bulk)
 	if delay <= lastDelay {
 		time.AfterFunc(delay, func() { c.closeIdle(2 * delay) })
 	}

@@ -40,18 +40,18 @@ func NewSession(config *rest.Config, connectTimeout time.Duration) (*Session, er
 	}
 	// client-go shares connections between transports, but not between those with dialers. It would reuse connections
 	// that were opened with an old certificate.
-	requests, err := rest.TransportFor(config)
+	shared, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("configure connection: %w", printable.Error(err))
 	}
-	streams, err := rest.TransportFor(config)
+	bulk, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("configure connection for watch streams: %w", printable.Error(err))
+		return nil, fmt.Errorf("configure second connection: %w", printable.Error(err))
 	}
 	base.RawQuery, base.Fragment = "", ""
 	base.Path = strings.TrimRight(base.Path, "/")
 	address := url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path, RawPath: base.RawPath}
-	return &Session{base: base, address: address.String(), connections: &connections{requests: requests, streams: streams}}, nil
+	return &Session{base: base, address: address.String(), connections: &connections{shared: shared, bulk: bulk}}, nil
 }
 
 func dialer(connectTimeout time.Duration) *net.Dialer {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -67,38 +68,42 @@ func TestSession_SharesNoConnections(t *testing.T) {
 	}
 }
 
-func TestSession_StreamsHaveOneConnectionOfTheirOwn(t *testing.T) {
+func TestSession_BulkRequestsHaveOneConnectionOfTheirOwn(t *testing.T) {
 	conns := serverConnections{http2: true}
-	watchers, others := make(chan string, 2), make(chan string, 2)
+	served := make(chan string, 2)
 	server := conns.of(func(w http.ResponseWriter, r *http.Request) {
+		served <- r.RemoteAddr
 		if !r.URL.Query().Has("watch") {
-			others <- r.RemoteAddr
 			_, _ = io.WriteString(w, example)
 			return
 		}
 		_ = http.NewResponseController(w).Flush()
-		watchers <- r.RemoteAddr
 		<-r.Context().Done()
 	})
-	defer server.Close()
+	t.Cleanup(server.Close)
 	session, err := NewSession(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer session.Close()
 	client := NewClient(Fixed(session), ClientOptions{})
-	for range 2 {
+	get := func(ctx context.Context) string {
+		if _, err := client.Get(ctx, examples, "ns", "n"); err != nil {
+			t.Fatal(err)
+		}
+		return <-served
+	}
+	watch := func() string {
 		stream, err := client.Watch(t.Context(), examples, "ns", ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer stream.Close()
-		if _, err := client.Get(t.Context(), examples, "ns", "n"); err != nil {
-			t.Fatal(err)
-		}
+		t.Cleanup(stream.Close)
+		return <-served
 	}
-	if watcher, other := <-watchers, <-others; watcher != <-watchers || other != <-others || watcher == other {
-		t.Errorf("the connections of streams and of other requests: %s, %s", watcher, other)
+	shared, bulk := watch(), get(InBulk(t.Context()))
+	if shared == bulk || watch() != shared || get(t.Context()) != shared || get(InBulk(t.Context())) != bulk {
+		t.Errorf("shared %s, bulk %s", shared, bulk)
 	}
 	if n := conns.opened.Load(); n != 2 {
 		t.Errorf("%d connections", n)

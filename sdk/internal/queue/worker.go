@@ -151,6 +151,9 @@ func (q *Queue) workUntilIdle(ctx context.Context, w *worker) (kept bool) {
 
 // process processes an object, with the lock released.
 func (q *Queue) process(ctx context.Context, e *entry) {
+	if e.class != Live {
+		ctx = kube.InBulk(ctx) // so that its requests do not delay the events of live objects
+	}
 	for len(e.between) > 0 { // more can come during the calls
 		between := e.between
 		e.between, e.state = nil, running
