@@ -100,6 +100,11 @@ func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 			err = fmt.Errorf("list %s: %w: an object has no name", l.options.Resource.Key(), kube.ErrDamaged)
 		}
 		if err == nil {
+			if l.options.Reduce != nil {
+				for _, o := range list.Items {
+					l.options.Reduce(o)
+				}
+			}
 			return list, nil
 		}
 		if ctx.Err() != nil {

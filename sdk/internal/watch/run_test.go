@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
 
 func TestRun_ListsThenStreams(t *testing.T) {
@@ -53,6 +54,32 @@ func TestRun_ServerWithoutStreamedListsGetsOrdinaryOnes(t *testing.T) {
 		w.expect(" a@5", " b@6", "MODIFIED a@11")
 		w.undisturbed()
 	})
+}
+
+func TestRun_ReducesAllObjects(t *testing.T) {
+	var reduced []string
+	reduce := func(o *object.Object) { reduced = append(reduced, o.Name) }
+	for _, streamed := range []bool{true, false} {
+		reduced = nil
+		follow(t, Options{Reduce: reduce}, func(w *watched) {
+			var c *connection
+			if streamed {
+				c = w.next().stream(t)
+				c.send("ADDED", rawObject("a", "5"))
+				c.listed("10")
+			} else {
+				w.next().respond(422, status(422, "Invalid"))
+				w.next().respond(200, `{"metadata":{"resourceVersion":"10"},"items":[`+rawObject("a", "5")+`]}`)
+				c = w.next().stream(t)
+			}
+			c.send("MODIFIED", rawObject("b", "11"))
+			w.expect(" a@5", "MODIFIED b@11")
+			if !slices.Contains(reduced, "a") || !slices.Contains(reduced, "b") {
+				t.Error(streamed, reduced)
+			}
+			w.undisturbed()
+		})
+	}
 }
 
 func TestRun_ExpiredVersionLeadsToARelistWithDeletions(t *testing.T) {

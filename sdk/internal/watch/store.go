@@ -86,6 +86,8 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 		s.staleList(err)
 		return err
 	}
+	count := len(items)
+	clear(items) // so that each object can be collected after it was handled
 	before, complete := s.known, s.versions.complete(resourceVersion)
 	s.known = make(knownObjects, len(objects))
 	outdated := map[*object.Object]bool{}
@@ -115,13 +117,14 @@ func (s *store) Replace(items []any, resourceVersion string) error {
 			s.handle(Event{Type: Deleted, Object: gone})
 		}
 	}
-	for _, object := range objects {
+	for i, object := range objects {
+		objects[i] = nil
 		if !outdated[object] {
 			s.handle(Event{Type: Listed, Object: object, Complete: complete})
 		}
 	}
 	if s.listed != nil {
-		s.listed(len(items))
+		s.listed(count)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ const bufferedEvents = 16
 type stream struct {
 	source     *kube.Stream
 	keep       func(*object.Object) bool // nil to keep all
+	reduce     func(*object.Object)      // see [Options].Reduce; may be nil
 	backoff    *backoff
 	inactivity time.Duration // the longest time without a byte; no limit if not positive
 	results    chan watch.Event
@@ -33,7 +34,7 @@ type stream struct {
 
 func newStream(source *kube.Stream, b *backoff, o Options) *stream {
 	s := &stream{
-		source: source, keep: o.Keep, backoff: b, inactivity: o.InactivityTimeout,
+		source: source, keep: o.Keep, reduce: o.Reduce, backoff: b, inactivity: o.InactivityTimeout,
 		results: make(chan watch.Event, bufferedEvents), stop: make(chan struct{}),
 	}
 	if o.ClientTimeout > 0 {
@@ -87,6 +88,9 @@ func (s *stream) run() {
 		}
 		received = true
 		s.backoff.reset()
+		if s.reduce != nil {
+			s.reduce(frame.Object)
+		}
 		if !s.drops(frame) && !s.send(event) {
 			return
 		}

@@ -60,6 +60,10 @@ type Options struct {
 	// takes over a shard. Optional.
 	Keep func(*object.Object) bool
 
+	// Reduce drops the parts of a received object's text that neither Keep nor Handle reads, so that a long list takes less memory.
+	// Optional.
+	Reduce func(*object.Object)
+
 	// Handle is called for every event, in order. The stream waits until Handle returns.
 	Handle func(Event)
 
