@@ -2,6 +2,7 @@ package children
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
@@ -101,5 +102,38 @@ func TestLens_BriefManagedFieldsShowDriftBelowAnEmptyPart(t *testing.T) {
 				t.Errorf("%s, by %d entries: %v", verdict, len(entries), drift)
 			}
 		})
+	}
+}
+
+func TestLens_ReduceKeepsEverythingThatPassesNeed(t *testing.T) {
+	for name, meta := range map[string]string{
+		"nothing": "",
+		"labels of others and two entries": `,"labels":{"app":"x","kopf.dev/owner-uid":"p"},"annotations":{"other":"` + strings.Repeat("x", 999) +
+			`","kopf.dev/applied":"1:00000000000000ff"},"ownerReferences":[{"uid":"p"}],"managedFields":[` + fmt.Sprintf(otherEntry, 1) + `,` + ownEntry + `]`,
+		"a client has cleared managedFields": `,"labels":{"kopf.dev/owner-uid":"p"},"managedFields":[{}]`,
+		"fields of an earlier manager": `,"managedFields":[` + ownEntry +
+			`,{"manager":"before-first-apply","operation":"Update","apiVersion":"v1","fieldsV1":{"f:data":{}}}]`,
+	} {
+		whole, reduced := claimed(t, meta), claimed(t, meta)
+		claimLens.Reduce(reduced)
+		before, err := claimLens.Digest(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := claimLens.Digest(reduced); err != nil || after != before || after.Owner() != claimLens.OwnerOf(whole) {
+			t.Errorf("%s: got %+v, %v; want %+v", name, after, err, before)
+		}
+		for _, brief := range []bool{true, false} {
+			want, err := ParseEntries(claimLens.ManagedFields(whole, brief))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := ParseEntries(claimLens.ManagedFields(reduced, brief)); err != nil || len(got) != len(want) || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: got %v, %v; want %v", name, got, err, want)
+			}
+		}
+		if len(reduced.Raw) > 600 {
+			t.Errorf("%s: %d bytes are left: %s", name, len(reduced.Raw), reduced.Raw)
+		}
 	}
 }

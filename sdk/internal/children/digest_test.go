@@ -168,6 +168,7 @@ func BenchmarkDigest_Memory(b *testing.B) {
 			name      string
 		}
 		all := map[key]*Digest{}
+		var owner string
 		for i := range children {
 			text := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web-%d","namespace":"shop-%d","uid":"5d0b1b8e-1c9e-4b1f-9b53-%012d",`+
 				`"resourceVersion":"%d","generation":2,"labels":{"kopf.dev/owner-uid":"5d0b1b8e-1c9e-4b1f-9b54-%012d"},"annotations":{"kopf.zalando.org/applied":"1:%016x"}},`+
@@ -180,7 +181,11 @@ func BenchmarkDigest_Memory(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			if d.Owner() != owner {
+				owner = d.Owner()
+			}
 			d.Name = strings.Clone(d.Name)
+			d.SetOwner(owner)
 			all[key{d.namespace, d.Name}] = &d
 		}
 		runtime.GC()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"time"
-	"unique"
 
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -222,7 +221,7 @@ func (d *Digest) Unready() bool { return d.State != Ready && d.State != Terminat
 // Late returns the digest as Failed, because the child has not become ready within a limit.
 func (d Digest) Late(limit time.Duration) Digest {
 	if d.State != Failed {
-		d.State, d.message = Failed, unique.Make("not ready within "+limit.String()+": "+d.Message())
+		d.SetState(Failed, "not ready within "+limit.String()+": "+d.Message())
 	}
 	return d
 }
