@@ -45,7 +45,9 @@ func (k *kind) scopes(namespaces []string) []string {
 // configure implements [source].
 func (k *kind) configure(o *watch.Options) {
 	o.LabelSelector, o.KeepManagedFields, o.Keep = ownedByLabel+"="+k.family.label, true, k.keeps()
-	o.MetadataOnly = k.lens.MetadataOnly()
+	if lens := k.lens; lens.MetadataOnly() {
+		o.MetadataOnly, o.Reduce = true, lens.Reduce
+	}
 }
 
 // observe implements [source].
@@ -120,7 +122,9 @@ func (f *family) store(k *kind, name childName, d children.Digest, o *object.Obj
 		c.turned = f.reconciler.deps.Now().UnixNano()
 	}
 	k.children[name] = c
-	f.parentOf(d.Owner()).children[c] = struct{}{}
+	p := f.parentOf(d.Owner())
+	c.SetOwner(p.uid)
+	p.children[c] = struct{}{}
 	return c
 }
 

@@ -97,32 +97,33 @@ type child struct {
 	fight    *repeats  // reverts of changes by others; nil if there were none
 	unstable *unstable // nil if the operator has sent no other object since the last change of the parent
 	turned   int64     // Unix time in nanoseconds of the last change of the state; 0 if it is older than the process
+	unready  int64     // Unix time in nanoseconds since which [handlers.Owned.ReadyWithin] counts; 0 while the child is ready
 	verify   bool      // another client may have changed an applied field, so the next pass applies the child
 	pruned   bool      // the operator has deleted the child, and the deletion event has not arrived
-
-	unready int64 // Unix time in nanoseconds since which [handlers.Owned.ReadyWithin] counts; 0 while the child is ready
 }
 
 func (c *child) name() childName { return childName{c.Namespace(), c.Name} }
 
 // parent is an object with a reconcile handler. The operator may know its children before the object itself.
 type parent struct {
+	uid      string
 	object   *object.Object // newest known version; nil before the parent's first cycle
-	outdated bool           // other operators may have changed the object since, because this one was paused
 	children map[*child]struct{}
 
 	essence uint64
 	wakes   reasons.List
 	budget  reasons.Budget
 	pass    *Pass
-	begun   bool // there was a pass
-	failed  bool // the last pass has failed permanently
 
-	due     time.Time // time of the next pass without an event; zero if there is none
-	timer   *time.Timer
-	pacing  bool // the limiter has already counted the next unprovoked write
-	braking bool // the brake limits the pruning; false after a change of the object, a request, or a complete pruning
-	waves   bool // the deletion of a pruned child wakes the parent, whose own deletion or next pruning waits for it
+	due   time.Time // time of the next pass without an event; zero if there is none
+	timer *time.Timer
+
+	outdated bool // other operators may have changed the object since the known version, because this one was paused
+	begun    bool // there was a pass
+	failed   bool // the last pass has failed permanently
+	pacing   bool // the limiter has already counted the next unprovoked write
+	braking  bool // the brake limits the pruning; false after a change of the object, a request, or a complete pruning
+	waves    bool // the deletion of a pruned child wakes the parent, whose own deletion or next pruning waits for it
 }
 
 func newFamily(r *Reconciler, res *resources.Resource, h *handlers.Handler) *family {
@@ -174,7 +175,7 @@ func readyIf(o *handlers.Owned) func(*object.Object) children.Health {
 func (f *family) parentOf(uid string) *parent {
 	p := f.parents[uid]
 	if p == nil {
-		p = &parent{children: map[*child]struct{}{}}
+		p = &parent{uid: uid, children: map[*child]struct{}{}}
 		f.parents[uid] = p
 	}
 	return p
@@ -211,7 +212,7 @@ func (r *Reconciler) Forget(key queue.Key) {
 		delete(f.parents, key.Object)
 		return
 	}
-	f.parents[key.Object] = &parent{children: p.children}
+	f.parents[key.Object] = &parent{uid: p.uid, children: p.children}
 }
 
 // wake adds a reason for a pass, and requeues the parent unless a pass is running or must wait. The lock must be held.
