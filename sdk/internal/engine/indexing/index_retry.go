@@ -27,7 +27,7 @@ func (f *failedObject) cancelRetry() {
 
 // reported returns the failures in the format of events.
 func (f *failedObject) reported() map[string]observe.IndexFailure {
-	if f == nil {
+	if len(f.failures) == 0 {
 		return nil
 	}
 	all := make(map[string]observe.IndexFailure, len(f.failures))

@@ -39,12 +39,12 @@ type Indexer struct {
 	Resource *core.ServedResource
 	ctx      context.Context // context of the stream; nil while there is none
 	failures map[string]*failedObject
-	answers  indexedAnswers // nil without a stream
+	answers  indexedAnswers // answers of the current stream
 }
 
 // NewIndexer returns the indexer of the objects of one resource in a scope.
 func NewIndexer(d *core.Deps, m *memory.Memories, i *call.Invoker, scope resources.Scope) *Indexer {
-	return &Indexer{deps: d, memories: m, invoker: i, scope: scope, failures: map[string]*failedObject{}}
+	return &Indexer{deps: d, memories: m, invoker: i, scope: scope, failures: map[string]*failedObject{}, answers: indexedAnswers{}}
 }
 
 // Start starts indexing when a stream starts. The definition of the resource may have changed since the last stream.
@@ -73,15 +73,12 @@ func (x *Indexer) Stop() {
 	}
 }
 
-// Handling records that an object is being handled until the returned function is called. It does nothing without a
-// stream, because a new stream lists all objects.
+// Handling records that an object is being handled until the returned function is called.
 func (x *Indexer) Handling(id string) (end func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	answers := x.answers
-	if answers != nil {
-		answers.begin(id)
-	}
+	answers.begin(id)
 	return func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -101,13 +98,16 @@ func (x *Indexer) Offer(answer *object.Object) {
 	if x.ctx == nil || x.ctx.Err() != nil || !x.answers.accept(id, answer.ResourceVersion) {
 		return // the object was deleted, or the next stream lists all objects
 	}
-	x.index(id, watch.Event{Type: watch.Modified, Object: answer}, nil)
+	x.index(id, watch.Event{Type: watch.Modified, Object: answer}, false)
 	x.emitChanged()
 }
 
 // Clear removes the entries of all objects after the stream has ended. It skips the indices to keep, which stay complete
 // while the objects are listed again.
 func (x *Indexer) Clear(keep []string) {
+	if x == nil {
+		return
+	}
 	for _, id := range x.Resource.Indexes {
 		if !slices.Contains(keep, id) {
 			x.deps.Indices.Find(id).Retain(x.scope, func(string) bool { return false })
@@ -162,14 +162,14 @@ func (x *Indexer) Handle(event watch.Event) {
 		x.remove(id)
 		x.memories.ForgetMemo(x.scope, id)
 	} else {
-		x.index(id, event, nil)
+		x.index(id, event, false)
 	}
 	x.emitChanged()
 }
 
-// index calls the wanted indexing functions that match an object and are due; nil wants all of them. It removes the object's
-// entries from all indices that do not match.
-func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Handler) bool) {
+// index calls the indexing functions that match an object and are due; a retry calls only those that have failed. It removes
+// the object's entries from all indices that do not match.
+func (x *Indexer) index(id string, event watch.Event, retry bool) {
 	object := event.Object
 	defer object.DropTree() // the object may stay in the queue for long
 	memo, identity := x.recall(id, event)
@@ -186,15 +186,17 @@ func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 		subject = x.deps.UnpostedSubject(identity, res, object)
 	}
 	f := x.failures[id]
+	if f == nil {
+		f = &failedObject{failures: indexFailures{}}
+	}
 	for _, h := range selected {
-		if wanted != nil && !wanted(h) || f != nil && f.failures[h.ID].excluded(x.deps.Now()) {
+		failure, failed := f.failures[h.ID]
+		if retry && !failed || failure.excluded(x.deps.Now()) {
 			continue
 		}
-		a, out, ok := x.attempt(h, subject, cause, memo, f)
-		if !ok {
+		if !x.attempt(h, id, subject, cause, f) {
 			return // the stream has ended
 		}
-		f = x.store(h, id, a, out, f)
 	}
 	for _, index := range x.Resource.Indexes {
 		if !hasID(selected, index) {
@@ -204,9 +206,7 @@ func (x *Indexer) index(id string, event watch.Event, wanted func(*handlers.Hand
 	if decisions != nil {
 		observe.Emit(x.deps.Sink, observe.ObjectIndexed{Subject: subject, Decisions: decisions, Failures: f.reported()})
 	}
-	if f != nil {
-		x.scheduleRetry(id, f, event, selected)
-	}
+	x.scheduleRetry(id, f, event, selected)
 }
 
 // recall returns the memo of an object, and its identity. The identity is nil if the object is only indexed, because the
@@ -236,20 +236,17 @@ func (x *Indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, de
 	return set.Selected(handlers.Indexing, cause), decisions, nil
 }
 
-// attempt calls an indexing function once. It returns false if the stream ended during the call; then the result must
-// not count.
-func (x *Indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *handlers.Cause, memo any, f *failedObject) (*call.Attempt, handlers.Outcome, bool) {
+// attempt calls an indexing function once, and stores the result in the index. If the attempt fails, it removes the object's
+// entries and records the failure. It returns false if the stream ended during the call; then the result must not count.
+func (x *Indexer) attempt(h *handlers.Handler, id string, subject *observe.Subject, cause *handlers.Cause, f *failedObject) bool {
+	failure := f.failures[h.ID]
 	a := &call.Attempt{
 		Subject: subject,
 		Call: &handlers.Call{
-			Cause: cause, Handler: h, Memo: memo,
+			Cause: cause, Handler: h, Memo: cause.Views.Memo,
 			Logger: subject.Logger.With(observe.HandlerKey, h.ID), Recorder: subject.Recorder,
 		},
-		Backoff: x.deps.Settings.DefaultBackoff,
-	}
-	if f != nil {
-		failure := f.failures[h.ID]
-		a.Retries, a.Started = failure.Retries, failure.Started
+		Backoff: x.deps.Settings.DefaultBackoff, Retries: failure.Retries, Started: failure.Started,
 	}
 	slow := time.AfterFunc(slowIndexing, func() {
 		subject.Logger.Warn(fmt.Sprintf("%s is slow; no event of any %s is handled until it returns", h, cause.Resource.Plural),
@@ -257,33 +254,25 @@ func (x *Indexer) attempt(h *handlers.Handler, subject *observe.Subject, cause *
 	})
 	defer slow.Stop()
 	out, ok := x.invoker.Try(x.ctx, a)
-	return a, out, ok
-}
-
-func hasID(hs []*handlers.Handler, id string) bool {
-	return slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })
-}
-
-// store stores the result of an attempt in the index. If the attempt failed, it removes the object's entries and records
-// the failure.
-func (x *Indexer) store(h *handlers.Handler, id string, a *call.Attempt, out handlers.Outcome, f *failedObject) *failedObject {
+	if !ok {
+		return false
+	}
 	index, object := x.deps.Indices.Find(h.ID), index.Object{Scope: x.scope, ID: id}
 	switch {
 	case out.Err != nil:
 		index.Discard(object)
 	case out.Result != nil:
-		x.hideIndex(h.ID, a.Subject.Secrets, out.Result)
+		x.hideIndex(h.ID, subject.Secrets, out.Result)
 		index.Replace(object, out.Result)
 	}
-	if f == nil {
-		if out.Final && out.Err == nil {
-			return nil
-		}
-		f = &failedObject{failures: indexFailures{}}
+	if f.failures.record(h.ID, out, a.Began, a.Ended); len(f.failures) > 0 {
 		x.failures[id] = f
 	}
-	f.failures.record(h.ID, out, a.Began, a.Ended)
-	return f
+	return true
+}
+
+func hasID(hs []*handlers.Handler, id string) bool {
+	return slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })
 }
 
 // hideIndex hides the values of an index, permanently, if the values for an object contain a hidden value of the object.
@@ -315,7 +304,7 @@ func (x *Indexer) scheduleRetry(id string, f *failedObject, event watch.Event, s
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		if f.timer == timer && x.ctx != nil && x.ctx.Err() == nil {
-			x.index(id, f.event, func(h *handlers.Handler) bool { _, failed := f.failures[h.ID]; return failed })
+			x.index(id, f.event, true)
 			x.emitChanged()
 		}
 	})
