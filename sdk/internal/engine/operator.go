@@ -405,9 +405,7 @@ func (o *operator) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if part.Joined != nil {
-		o.discovery.Joined = part.Joined
-	}
+	o.discovery.Joined = part.Joined
 	idle := true
 	defer func() { part.GiveUp(idle) }()
 	err = o.discovery.Run(running)

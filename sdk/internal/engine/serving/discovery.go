@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -41,11 +40,9 @@ type Discovery struct {
 	namespaces *Namespaces
 	peerings   *peers.Peerings
 	passes     core.Passes
-	changed    core.Wakeup // raised when a CRD or the namespaces have changed, or the operator was paused or resumed
+	rescan     core.Wakeup // raised when a CRD has changed
 
-	Joined <-chan struct{} // closed when the operator knows its first shards
-
-	rescan atomic.Bool // a CRD has changed
+	Joined <-chan struct{} // closed when the operator knows its first shards; nil if it handles all objects
 
 	known  []resources.Resource // resources of the cluster
 	warned map[string]bool
@@ -56,18 +53,19 @@ type Discovery struct {
 
 // NewDiscovery returns the discovery of an operator.
 func NewDiscovery(d *core.Deps, s *Streams, a reviews.AdmissionControl, n *Namespaces, p *peers.Peerings, r core.Passes) *Discovery {
-	joined := make(chan struct{})
-	close(joined)
 	return &Discovery{
-		deps: d, streams: s, admission: a, namespaces: n, peerings: p, passes: r, Joined: joined, changed: n.changed, warned: map[string]bool{},
-		outage: &discoveryOutage{logger: d.Logger, sink: d.Sink}, drift: newDriftCheck(d),
+		deps: d, streams: s, admission: a, namespaces: n, peerings: p, passes: r,
+		rescan: core.NewWakeup(), warned: map[string]bool{}, outage: &discoveryOutage{logger: d.Logger, sink: d.Sink}, drift: newDriftCheck(d),
 	}
 }
 
 // Run serves the resources and namespaces until the context ends.
 func (d *Discovery) Run(ctx context.Context) error {
-	if err := d.firstScan(ctx); err != nil {
-		return err
+	switch err := d.scan(ctx, d.deps.Client.WithRetryHook(d.outage.retrying)); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil: // after the client's last retry
+		return fmt.Errorf("discover the resources of the cluster: %w", err)
 	}
 	if err := d.checkHandlers(); err != nil {
 		return err
@@ -82,6 +80,9 @@ func (d *Discovery) Run(ctx context.Context) error {
 		wg.Go(func() { d.drift.run(ctx) })
 	}
 	for _, known := range []<-chan struct{}{listed, d.Joined} {
+		if known == nil {
+			continue
+		}
 		select {
 		case <-known:
 		case <-ctx.Done():
@@ -89,23 +90,9 @@ func (d *Discovery) Run(ctx context.Context) error {
 		}
 	}
 	if unresolved := d.adjustStreams(ctx); unresolved {
-		// A CRD that was created just before the start may not be discoverable yet.
-		d.rescanSoon()
+		d.rescan.Raise() // a CRD that was created just before the start may not be discoverable yet
 	}
 	return d.followChanges(ctx)
-}
-
-// firstScan finds the resources of the cluster. It fails only after the client's last retry.
-func (d *Discovery) firstScan(ctx context.Context) error {
-	err := d.scan(ctx, d.deps.Client.WithRetryHook(d.outage.retrying))
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return fmt.Errorf("discover the resources of the cluster: %w", err)
-	}
-	d.outage.over()
-	return nil
 }
 
 // followChanges adjusts the streams after each change.
@@ -116,23 +103,19 @@ func (d *Discovery) followChanges(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-d.changed:
-			if d.rescan.Swap(false) {
-				next, scanning = 0, true
-			}
+		case <-d.namespaces.changed: // or the operator was paused or resumed
+		case <-d.rescan: // now, and again after each of the delays
+			next, scanning = 0, true
 		case <-again:
 		}
 		again = nil
 		if scanning {
-			d.drift.forget()
+			d.drift.outdated.Store(true)
 			err := d.scan(ctx, d.deps.Client)
 			if next, scanning = nextScan(next, err); scanning {
 				again = time.After(rescanDelays[next])
 			}
-			switch {
-			case err == nil:
-				d.outage.over()
-			case ctx.Err() == nil:
+			if err != nil && ctx.Err() == nil {
 				d.outage.failed(observe.LogDiscoveryFailed, err, rescanDelays[next])
 			}
 		}
@@ -159,6 +142,7 @@ func (d *Discovery) scan(ctx context.Context, client *kube.Client) error {
 		d.warnOnce(group, observe.LogDiscoveryFailed, "Cannot discover the resources of an API group; not serving them",
 			"group", group, "error", found.Failed[group])
 	}
+	d.outage.over()
 	return nil
 }
 
@@ -192,11 +176,14 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	d.deps.Known.Store(&known)
 	resolution := d.resolve()
 	d.warnOfUnserved(&resolution)
-	reviewed := d.resolveAdmission()
-	d.warnOfForeignKinds(resolution.Served)
+	for i := range resolution.Served {
+		for _, warning := range d.deps.Registry.ForeignKinds(&resolution.Served[i], d.known) {
+			d.warnOnce(warning, observe.LogHandlerForeign, warning)
+		}
+	}
 	d.peerings.Adjust(d.known, d.namespaces.names())
 	d.drift.serve(resolution.Served)
-	unreviewed := d.adjustAdmission(reviewed)
+	reviewed := d.adjustAdmission()
 	paused := d.deps.State.Paused.Load()
 	if pauses := d.deps.State.Pauses.Load(); pauses != d.pauses || paused {
 		d.pauses = pauses
@@ -211,7 +198,7 @@ func (d *Discovery) adjustStreams(ctx context.Context) (unresolved bool) {
 	}
 	// Last, because a resource counts as listed unless one of its streams has started.
 	observe.Emit(d.deps.Sink, observe.ResourcesServed{Resolution: &resolution, Reviewed: reviewed})
-	return len(resolution.Unresolved) > 0 || unreviewed
+	return len(resolution.Unresolved) > 0 || reviewed != nil && len(reviewed.Unresolved) > 0
 }
 
 // warnOfUnserved warns of selectors that match no resources, once for each reason.
@@ -221,35 +208,20 @@ func (d *Discovery) warnOfUnserved(resolution *resources.Resolution) {
 	}
 }
 
-// resolveAdmission selects the resources with admission handlers. It returns nil if there are no such handlers.
-func (d *Discovery) resolveAdmission() *resources.Resolution {
+// adjustAdmission sets the resources with admission handlers, and returns them. It returns nil if there are no such
+// handlers.
+func (d *Discovery) adjustAdmission() *resources.Resolution {
 	if len(d.deps.Registry.Admission()) == 0 {
 		return nil
 	}
 	resolution := resources.Resolve(d.deps.Registry.AdmissionDemands(), d.known)
 	d.warnOfUnserved(&resolution)
-	return &resolution
-}
-
-// adjustAdmission sets the resources with admission handlers. It reports whether a selector matches no resource.
-func (d *Discovery) adjustAdmission(resolution *resources.Resolution) (unresolved bool) {
-	if resolution == nil {
-		return false
-	}
 	var namespaces []string
 	if !d.namespaces.ClusterWide() {
 		namespaces = d.namespaces.names()
 	}
 	d.admission.Serve(resolution.Served, namespaces)
-	return len(resolution.Unresolved) > 0
-}
-
-func (d *Discovery) warnOfForeignKinds(served []resources.Resource) {
-	for i := range served {
-		for _, warning := range d.deps.Registry.ForeignKinds(&served[i], d.known) {
-			d.warnOnce(warning, observe.LogHandlerForeign, warning)
-		}
-	}
+	return &resolution
 }
 
 // resolve selects the resources to serve. Selectors in different notations can match one resource, so conflicts between
@@ -285,12 +257,12 @@ func (d *Discovery) watchDefinitions(ctx context.Context, wg *sync.WaitGroup) {
 	d.watch(ctx, wg, definitionsKey, watch.Options{
 		Handle: func(event watch.Event) {
 			if event.Type != watch.Listed {
-				d.rescanSoon()
+				d.rescan.Raise()
 			}
 		},
 		Listed: func(int) {
 			if relisted {
-				d.rescanSoon()
+				d.rescan.Raise()
 			}
 			relisted = true
 		},
@@ -306,35 +278,27 @@ func ServesCustomResources(registry *handlers.Registry) bool {
 	return len(demands) == 0 || slices.ContainsFunc(demands, func(d resources.Demand) bool { return !d.Selector.BuiltInOnly() })
 }
 
-// rescanSoon scans the resources now, and again after each of [rescanDelays].
-func (d *Discovery) rescanSoon() {
-	d.rescan.Store(true)
-	d.changed.Raise()
-}
-
 // watchNamespaces watches the namespaces if there are patterns, or only lists them if the settings disable the watch.
-// The channel closes when all existing namespaces are known.
+// The channel closes when all existing namespaces are known; it is nil if they are known already.
 func (d *Discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-chan struct{} {
+	if d.namespaces.ClusterWide() {
+		return nil
+	}
+	if d.deps.Settings.ScanningDisabled {
+		d.listNamespaces(ctx)
+		return nil
+	}
 	listed := make(chan struct{})
 	once := sync.OnceFunc(func() { close(listed) })
-	assumeExist := func() {
-		d.namespaces.assumeExist()
-		once()
-	}
-	forbidden := func() {
+	options := watch.Options{Handle: d.namespaces.appearedOrDeleted, Listed: func(int) { once() }}
+	if !d.watch(ctx, wg, namespacesKey, options, func() {
 		d.deps.Logger.Warn("Cannot watch the namespaces (forbidden): serving the named ones, ignoring patterns",
 			observe.EventKey, observe.LogNamespacesForbidden)
-		assumeExist()
-	}
-	options := watch.Options{Handle: d.namespaces.appearedOrDeleted, Listed: func(int) { once() }}
-	switch {
-	case d.namespaces.ClusterWide():
+		d.namespaces.assumeExist()
 		once()
-	case d.deps.Settings.ScanningDisabled:
-		d.listNamespaces(ctx)
-		once()
-	case !d.watch(ctx, wg, namespacesKey, options, forbidden):
-		assumeExist()
+	}) {
+		d.namespaces.assumeExist()
+		return nil
 	}
 	return listed
 }
@@ -343,13 +307,13 @@ func (d *Discovery) watchNamespaces(ctx context.Context, wg *sync.WaitGroup) <-c
 // not exist yet, and need no permission to list.
 func (d *Discovery) listNamespaces(ctx context.Context) {
 	d.namespaces.assumeExist()
-	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == namespacesKey })
-	if i < 0 || d.namespaces.AllNamed() {
+	res := d.find(namespacesKey)
+	if res == nil || d.namespaces.AllNamed() {
 		return
 	}
-	list, err := d.deps.Client.WithoutRetries().List(ctx, &d.known[i], "", kube.ListOptions{})
+	list, err := d.deps.Client.WithoutRetries().List(ctx, res, "", kube.ListOptions{})
 	if err != nil && kube.Classify(err) != kube.Forbidden {
-		list, err = d.deps.Client.List(ctx, &d.known[i], "", kube.ListOptions{})
+		list, err = d.deps.Client.List(ctx, res, "", kube.ListOptions{})
 	}
 	if err != nil {
 		d.deps.Logger.Warn("Cannot list the namespaces: serving the named ones, ignoring patterns",
@@ -361,15 +325,24 @@ func (d *Discovery) listNamespaces(ctx context.Context) {
 	}
 }
 
+// find returns the resource with a key; nil if the cluster does not have it.
+func (d *Discovery) find(key string) *resources.Resource {
+	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == key })
+	if i < 0 {
+		return nil
+	}
+	return &d.known[i]
+}
+
 // watch watches a resource for the operator itself until the context ends. If the watch is forbidden, it stops and calls
 // forbidden. It returns false if the cluster does not have the resource.
 func (d *Discovery) watch(ctx context.Context, wg *sync.WaitGroup, key string, options watch.Options, forbidden func()) bool {
-	i := slices.IndexFunc(d.known, func(r resources.Resource) bool { return r.Key() == key })
-	if i < 0 {
+	res := d.find(key)
+	if res == nil {
 		return false
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	options.Client, options.Resource = d.deps.Client, &d.known[i]
+	options.Client, options.Resource = d.deps.Client, res
 	options.Logger = d.deps.Logger.With(observe.NameKey, "kopf.watching", observe.EventKey, observe.LogStreamDetail)
 	options.InactivityTimeout, options.ReconnectBackoff = d.deps.Settings.InactivityTimeout, d.deps.Settings.ReconnectBackoff
 	options.Restarted = func(r watch.Restart) {

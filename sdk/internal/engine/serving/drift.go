@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -23,16 +23,17 @@ import (
 var driftDelays = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
 
 // driftCheck compares the Go types of handlers with the schemas of custom resources. A field that the schema lacks is
-// always empty, because the API server drops it. It is safe for concurrent use.
+// always empty, because the API server drops it.
 type driftCheck struct {
-	deps    *core.Deps
-	changed core.Wakeup
+	deps     *core.Deps
+	changed  core.Wakeup // raised when served was stored
+	served   atomic.Pointer[[]resources.Resource]
+	outdated atomic.Bool // definitions may have changed since the last checks
 
-	mu     sync.Mutex
-	served []resources.Resource
+	// Only run uses the other fields.
+
 	passed map[string]bool // keys of the resources that need no check until their definitions change
-
-	warned map[string]bool // logged warnings; only run uses them
+	warned map[string]bool // logged warnings
 }
 
 func newDriftCheck(d *core.Deps) *driftCheck {
@@ -41,17 +42,8 @@ func newDriftCheck(d *core.Deps) *driftCheck {
 
 // serve checks the served resources, unless they were checked before.
 func (d *driftCheck) serve(served []resources.Resource) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.served = slices.Clone(served)
+	d.served.Store(&served)
 	d.changed.Raise()
-}
-
-// forget makes the next call of serve check all resources again, because their definitions may have changed.
-func (d *driftCheck) forget() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	clear(d.passed)
 }
 
 // run checks resources until the context ends.
@@ -62,27 +54,16 @@ func (d *driftCheck) run(ctx context.Context) {
 			return
 		case <-d.changed:
 		}
-		for _, res := range d.due() {
-			if ctx.Err() != nil {
-				return
+		if d.outdated.Swap(false) {
+			clear(d.passed)
+		}
+		for _, res := range *d.served.Load() {
+			if !d.passed[res.Key()] && isCustom(&res) && len(d.deps.Registry.Typed(&res)) > 0 {
+				d.check(ctx, &res)
 			}
-			d.check(ctx, &res)
+			d.passed[res.Key()] = true
 		}
 	}
-}
-
-// due returns the unchecked resources, and marks all served ones as checked.
-func (d *driftCheck) due() []resources.Resource {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var due []resources.Resource
-	for _, res := range d.served {
-		if !d.passed[res.Key()] && isCustom(&res) && len(d.deps.Registry.Typed(&res)) > 0 {
-			due = append(due, res)
-		}
-		d.passed[res.Key()] = true
-	}
-	return due
 }
 
 // isCustom reports whether a resource is a custom resource. The schemas of Kubernetes agree with the types of its
@@ -109,16 +90,12 @@ func (d *driftCheck) check(ctx context.Context, res *resources.Resource) {
 	}
 	switch {
 	case ctx.Err() != nil:
+		return
 	case err != nil:
 		d.deps.Logger.Debug("Cannot compare the types of handlers with the schema of "+res.Key(), observe.EventKey, observe.LogSchemaUnread, "error", err)
-	default:
-		observe.Emit(d.deps.Sink, observe.TypesCompared{Resource: res.Key(), Drift: found})
-		d.warn(res, found)
+		return
 	}
-}
-
-// warn logs the fields that were not logged before.
-func (d *driftCheck) warn(res *resources.Resource, found []inspect.Drift) {
+	observe.Emit(d.deps.Sink, observe.TypesCompared{Resource: res.Key(), Drift: found})
 	for _, drift := range found {
 		warning := fmt.Sprintf("%s is a field of the Go type %s, but not of the schema of %s: it is always empty. Used by %s",
 			drift.Field, drift.Type, res.Key(), strings.Join(drift.Handlers, ", "))

@@ -50,7 +50,7 @@ func (s *Streams) forgetShards(matches func(key queue.Key, namespace string) boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for scope, x := range s.indexers {
-		if gone := ids[scope.Resource]; len(gone) > 0 {
+		if gone := ids[scope.Resource]; x != nil && len(gone) > 0 {
 			x.Forget(gone)
 		}
 	}

@@ -91,7 +91,7 @@ func (r *redefinition) sees(events ...watch.Event) {
 func (r *redefinition) listed() {
 	if !r.stream.listed {
 		r.stream.listed = true
-		r.stream.indexed()
+		r.streams.open(r.stream.gate)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestIndexGate_HandlersWaitUntilAllStreamsAreIndexed(t *testing.T) {
 			s.running[scope] = started[scope]
 			s.prepareIndexing(t.Context(), scope, started[scope])
 		}
-		s.gate.openWhenComplete()
+		s.open(s.gate)
 
 		started[others].handle(others.Resource, enginetest.Pod(watch.Listed, "job", "1"))
 		s.listed(others, started[others])

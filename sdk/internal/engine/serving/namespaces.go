@@ -1,10 +1,10 @@
 package serving
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
@@ -41,16 +41,15 @@ func (n *Namespaces) appearedOrDeleted(event watch.Event) {
 	if !resources.MatchAnyNamespace(n.patterns, name) {
 		return
 	}
-	exists := event.Type != watch.Deleted
 	n.mu.Lock()
-	changed := n.matching[name] != exists
-	if exists {
-		n.matching[name] = true
-	} else {
+	defer n.mu.Unlock()
+	before := len(n.matching)
+	if event.Type == watch.Deleted {
 		delete(n.matching, name)
+	} else {
+		n.matching[name] = true
 	}
-	n.mu.Unlock()
-	if changed {
+	if len(n.matching) != before {
 		n.changed.Raise()
 	}
 }
@@ -72,10 +71,5 @@ func (n *Namespaces) names() []string {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	names := make([]string, 0, len(n.matching))
-	for name := range n.matching {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return object.SortedKeys(n.matching)
 }

@@ -33,12 +33,10 @@ type Streams struct {
 	mu        sync.Mutex
 	resources map[string]*core.ServedResource // served resources by key
 	running   map[resources.Scope]*stream
-	known     map[resources.Scope]bool // scopes of running and paused streams, whose objects may have memories
-	unlisted  int                      // number of running streams whose objects are not all known yet
-	relisting bool                     // set when streams start again; their first listing reveals deleted objects
+	relisting bool // set when streams start again; their first listing reveals deleted objects
 	ready     func()
 
-	indexers map[resources.Scope]*indexing.Indexer // indexers of running and paused streams whose objects are indexed
+	indexers map[resources.Scope]*indexing.Indexer // indexers of running and paused streams; nil if the objects are not indexed
 	gate     *indexGate                            // gate of the newest streams
 }
 
@@ -53,12 +51,21 @@ type stream struct {
 	gate    *indexGate
 }
 
+// indexGate delays handlers until the indices are complete. It belongs to streams that start together: at startup, after
+// a pause, or for a new resource or namespace. No object of these streams is processed before all of their objects are
+// indexed. The lock of [Streams] guards everything except the queue and its gate.
+type indexGate struct {
+	queue  *queue.Queue
+	gate   queue.Gate
+	waited bool // set if a stream delayed the gate
+	opened bool
+}
+
 // NewStreams returns the streams of an operator. None is running yet.
 func NewStreams(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker) *Streams {
 	return &Streams{
 		deps: d, memories: m, detached: detached, invoker: i,
-		resources: map[string]*core.ServedResource{}, running: map[resources.Scope]*stream{},
-		known: map[resources.Scope]bool{}, indexers: map[resources.Scope]*indexing.Indexer{},
+		resources: map[string]*core.ServedResource{}, running: map[resources.Scope]*stream{}, indexers: map[resources.Scope]*indexing.Indexer{},
 	}
 }
 
@@ -97,14 +104,11 @@ func (s *Streams) adjust(ctx context.Context, rs []resources.Resource, namespace
 	defer s.mu.Unlock()
 	s.updateResources(wanted)
 	for scope, res := range wanted {
-		if s.running[scope] != nil || !s.deps.Shards.Any(s.resources[scope.Resource]) {
-			continue
+		if s.running[scope] == nil && s.deps.Shards.Any(s.resources[scope.Resource]) {
+			s.running[scope] = s.start(ctx, scope, res)
 		}
-		s.running[scope] = s.start(ctx, scope, res)
 	}
-	if s.gate != nil {
-		s.gate.openWhenComplete()
-	}
+	s.open(s.gate)
 	s.checkReady()
 }
 
@@ -166,20 +170,18 @@ func (s *Streams) stop(which func(resources.Scope) bool) {
 	stopped := map[resources.Scope]*stream{}
 	s.mu.Lock()
 	for scope, st := range s.running {
-		if !which(scope) {
-			continue
+		if which(scope) {
+			st.cancel()
+			stopped[scope] = st
+			delete(s.running, scope)
 		}
-		stopped[scope] = st
-		delete(s.running, scope)
-		if !st.listed {
-			s.unlisted--
-			st.indexed()
-		}
-		st.cancel()
+	}
+	for _, st := range stopped {
+		s.open(st.gate)
 	}
 	s.mu.Unlock() // the streams may be waiting for the lock
-	for scope, st := range stopped {
-		s.waitFor(scope, st)
+	s.waitFor(stopped)
+	for scope := range stopped {
 		observe.Emit(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStopped})
 	}
 }
@@ -193,49 +195,43 @@ func (s *Streams) StopAll() {
 	for _, st := range stopped {
 		st.cancel()
 	}
-	for scope, st := range stopped {
-		s.waitFor(scope, st)
-	}
+	s.waitFor(stopped)
 }
 
-// waitFor waits until a stream has ended. An indexing function that ignores its context can delay the end; the stream is
-// abandoned after the exit timeout.
-func (s *Streams) waitFor(scope resources.Scope, st *stream) {
-	if st.indexer == nil {
-		<-st.done
-		return
-	}
-	limit := time.NewTimer(max(0, s.deps.Settings.ExitTimeout) + queue.AbandonAfter)
-	defer limit.Stop()
-	select {
-	case <-st.done:
-	case <-limit.C:
-		s.mu.Lock()
-		st.indexer.Abandoned = true // the indexer cannot serve the next stream
-		s.mu.Unlock()
-		s.deps.Logger.Warn("An indexing function ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
-			observe.EventKey, observe.LogIndexAbandoned)
+// waitFor waits until streams have ended. An indexing function that ignores its context can delay the end; such a stream
+// is abandoned after the exit timeout.
+func (s *Streams) waitFor(stopped map[resources.Scope]*stream) {
+	for scope, st := range stopped {
+		var limit <-chan time.Time
+		if st.indexer != nil {
+			limit = time.After(max(0, s.deps.Settings.ExitTimeout) + queue.AbandonAfter)
+		}
+		select {
+		case <-st.done:
+		case <-limit:
+			s.mu.Lock()
+			st.indexer.Abandoned = true // the indexer cannot serve the next stream
+			s.mu.Unlock()
+			s.deps.Logger.Warn("An indexing function ignores that the watch-stream for "+scope.String()+" has ended; abandoning it",
+				observe.EventKey, observe.LogIndexAbandoned)
+		}
 	}
 }
 
 // stopServingUnwanted drops the memories and the indexed objects of unwanted scopes, because their CRD or namespace was deleted.
 func (s *Streams) stopServingUnwanted(wanted map[resources.Scope]*resources.Resource) {
 	s.mu.Lock()
-	known := maps.Clone(s.known)
+	known := maps.Clone(s.indexers)
 	s.mu.Unlock()
-	for scope := range known {
+	for scope, indexer := range known {
 		if wanted[scope] != nil {
 			continue
 		}
 		s.forgetObjects(scope, nil)
 		s.mu.Lock()
-		indexer := s.indexers[scope]
-		delete(s.known, scope)
 		delete(s.indexers, scope)
 		s.mu.Unlock()
-		if indexer != nil {
-			indexer.Clear(nil)
-		}
+		indexer.Clear(nil)
 	}
 }
 
@@ -259,8 +255,6 @@ func (s *Streams) forgetObjects(scope resources.Scope, existing map[queue.Key]bo
 func (s *Streams) start(ctx context.Context, scope resources.Scope, res *resources.Resource) *stream {
 	ctx, cancel := context.WithCancel(ctx)
 	st := &stream{cancel: cancel, done: make(chan struct{}), gains: s.deps.Shards.Gains()}
-	s.unlisted++
-	s.known[scope] = true
 	s.prepareIndexing(ctx, scope, st)
 	observe.Emit(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamStarted})
 	var existing map[queue.Key]bool // objects of the first listing after a pause; nil if it has ended
@@ -314,24 +308,22 @@ func (s *Streams) start(ctx context.Context, scope resources.Scope, res *resourc
 // closed also waits for the new stream. The lock must be held.
 func (s *Streams) prepareIndexing(ctx context.Context, scope resources.Scope, st *stream) {
 	if s.gate == nil || s.gate.opened {
-		s.gate = &indexGate{queue: s.deps.Queue, logger: s.deps.Logger}
+		s.gate = &indexGate{queue: s.deps.Queue}
 	}
 	st.gate = s.gate
 	res, x := s.resources[scope.Resource], s.indexers[scope]
-	if x != nil {
-		x.Clear(res.Indexes)
-	}
-	if len(res.Indexes) == 0 {
-		delete(s.indexers, scope)
+	x.Clear(res.Indexes)
+	switch {
+	case len(res.Indexes) == 0:
+		s.indexers[scope] = nil
 		return
-	}
-	st.gate.wait()
-	if x == nil || x.Abandoned {
+	case x == nil || x.Abandoned:
 		x = indexing.NewIndexer(s.deps, s.memories, s.invoker, scope)
 		s.indexers[scope] = x
 	}
-	x.Start(ctx, res)
+	st.gate.waited = true
 	st.indexer = x
+	x.Start(ctx, res)
 }
 
 // mustRelist reports whether the objects of a scope must be listed again: because other handlers match after a change of
@@ -350,13 +342,11 @@ func (s *Streams) listed(scope resources.Scope, st *stream) {
 	observe.Emit(s.deps.Sink, observe.StreamChanged{Stream: scope, Phase: observe.StreamListed})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st.listed || s.running[scope] != st {
-		return
+	if !st.listed && s.running[scope] == st {
+		st.listed = true
+		s.open(st.gate)
+		s.checkReady()
 	}
-	st.listed = true
-	s.unlisted--
-	st.indexed()
-	s.checkReady()
 }
 
 // WhenReady sets the function to call once all objects of all streams are known.
@@ -366,9 +356,31 @@ func (s *Streams) WhenReady(ready func()) {
 	s.ready = ready
 }
 
-// checkReady calls the ready function once, when all objects are known. The lock must be held.
+// open opens a gate once all objects of its streams are indexed. The lock must be held.
+func (s *Streams) open(gate *indexGate) {
+	if gate == nil || gate.opened {
+		return
+	}
+	for _, st := range s.running {
+		if st.gate == gate && st.indexer != nil && !st.listed {
+			return
+		}
+	}
+	gate.opened = true
+	gate.queue.Open(&gate.gate)
+	if gate.waited {
+		s.deps.Logger.Debug("Indices are complete: starting the handlers", observe.EventKey, observe.LogIndexComplete)
+	}
+}
+
+// checkReady calls the ready function once, when the objects of all streams are known. The lock must be held.
 func (s *Streams) checkReady() {
-	if s.unlisted == 0 && s.ready != nil {
+	for _, st := range s.running {
+		if !st.listed {
+			return
+		}
+	}
+	if s.ready != nil {
 		s.OnReady.Go(s.ready)
 		s.ready = nil
 	}
@@ -383,11 +395,7 @@ func (s *Streams) restarted(scope resources.Scope, r watch.Restart) {
 	case watch.Closed, watch.ClientTimeout, watch.Expired, watch.Silent, watch.Throttled, watch.Forbidden, watch.NotFound:
 		return
 	}
-	switch {
-	case r.Attempt < 2: // most interruptions end with the next attempt
-	case r.Err == nil:
-		observe.Emit(s.deps.Sink, observe.ClusterLost{Reason: string(r.Reason)})
-	default:
+	if r.Attempt > 1 { // most interruptions end with the next attempt
 		emitIfLost(s.deps.Sink, r.Err)
 	}
 }
@@ -409,11 +417,4 @@ func (st *stream) handle(resource string, event watch.Event) {
 		}
 	}
 	st.gate.queue.PutBehind(&st.gate.gate, resource, event)
-}
-
-// indexed stops the gate from waiting for the stream. The lock of [Streams] must be held.
-func (st *stream) indexed() {
-	if st.indexer != nil {
-		st.gate.indexed()
-	}
 }
