@@ -6,8 +6,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// indexedAnswers are versions of objects that the operator's patches made and that were indexed before the stream
-// delivered them, by the ids of the objects.
+// indexedAnswers are versions that the operator's patches made and that were indexed before the stream, by object id.
 type indexedAnswers map[string]indexedAnswer
 
 type indexedAnswer struct {
@@ -27,9 +26,8 @@ func (a indexedAnswers) end(id string) {
 	}
 }
 
-// accept reports whether a version that a patch made may be indexed, and remembers it. It returns false if the stream
-// has reported the object as deleted since begin, or has delivered a newer version, because the indices would keep the
-// older one.
+// accept reports whether a version that a patch made may be indexed, and remembers it. The indices would keep the version
+// for good if the stream has deleted the object since begin, or has delivered a newer version.
 func (a indexedAnswers) accept(id, version string) bool {
 	answer, exists := a[id]
 	if !exists || object.Precedes(version, answer.seen) {

@@ -37,8 +37,7 @@ func (f *failedObject) reported() map[string]observe.IndexFailure {
 	return all
 }
 
-// indexFailures are the failures of one object by the ids of the indices. While its handler fails, an index excludes the
-// object.
+// indexFailures are the failures of one object by the ids of the indices, which exclude the object meanwhile.
 type indexFailures map[string]indexFailure
 
 // indexFailure is a series of failed attempts to index an object.
@@ -71,11 +70,10 @@ func (f indexFailures) record(id string, out handlers.Outcome, began, ended time
 	f[id] = failure
 }
 
-// next returns when the next delayed retry is due. It only regards wanted indices, because the object may not match the
-// filters of the other indices.
-func (f indexFailures) next(wanted func(id string) bool) (due time.Time, waiting bool) {
-	for id, failure := range f {
-		if !failure.Final && failure.Delayed && wanted(id) && (!waiting || failure.Until.Before(due)) {
+// next returns when the next delayed retry of the selected handlers is due. The object does not match the others.
+func (f indexFailures) next(selected []*handlers.Handler) (due time.Time, waiting bool) {
+	for _, h := range selected {
+		if failure := f[h.ID]; !failure.Final && failure.Delayed && (!waiting || failure.Until.Before(due)) {
 			due, waiting = failure.Until, true
 		}
 	}

@@ -230,7 +230,13 @@ func TestIndexRetry_DelayAppliesAfterMatchingAgain(t *testing.T) {
 	})
 }
 
-func anyIndex(string) bool { return true }
+// handlersOf returns handlers with ids.
+func handlersOf(ids ...string) (all []*handlers.Handler) {
+	for _, id := range ids {
+		all = append(all, &handlers.Handler{ID: id})
+	}
+	return all
+}
 
 func TestIndexFailures_CountedUntilSuccess(t *testing.T) {
 	f, began := indexFailures{}, time.Unix(1000, 0)
@@ -259,10 +265,10 @@ func TestIndexFailures_ExcludeForDelayOrPermanently(t *testing.T) {
 			t.Errorf("%s: excluded now and later: %v", id, got)
 		}
 	}
-	if due, waiting := f.next(anyIndex); !waiting || !due.Equal(now.Add(delay)) {
+	if due, waiting := f.next(handlersOf("at once", "delayed", "permanently")); !waiting || !due.Equal(now.Add(delay)) {
 		t.Errorf("due at %v, %v", due, waiting)
 	}
-	if due, waiting := f.next(func(id string) bool { return id != "delayed" }); waiting {
+	if due, waiting := f.next(handlersOf("at once", "permanently")); waiting {
 		t.Errorf("what the object is not for is due at %v", due)
 	}
 }
@@ -271,7 +277,7 @@ func TestIndexFailures_NothingDueWithoutDelay(t *testing.T) {
 	f, now := indexFailures{}, time.Unix(1000, 0)
 	f.record("x", handlers.Outcome{Err: errIndexing}, now, now)
 	f.record("y", handlers.Outcome{Err: errIndexing, Final: true}, now, now)
-	if due, waiting := f.next(anyIndex); waiting {
+	if due, waiting := f.next(handlersOf("x", "y")); waiting {
 		t.Errorf("due at %v", due)
 	}
 }

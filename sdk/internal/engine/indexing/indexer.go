@@ -25,9 +25,8 @@ import (
 // slowIndexing is how long an indexing function may block its stream before a warning is logged.
 const slowIndexing = time.Second
 
-// Indexer maintains the indices of the objects of one scope. The stream calls it before it queues an event. So an object
-// is indexed before its handlers are called, in the order of its versions, and all objects are indexed when the listing
-// ends.
+// Indexer maintains the indices of the objects of one scope. The stream calls it before it queues an event. So objects are
+// indexed before their handlers are called, in the order of their versions, and all of them when the listing ends.
 type Indexer struct {
 	deps      *core.Deps
 	memories  *memory.Memories
@@ -199,7 +198,7 @@ func (x *Indexer) index(id string, event watch.Event, retry bool) {
 		}
 	}
 	for _, index := range x.Resource.Indexes {
-		if !hasID(selected, index) {
+		if !slices.ContainsFunc(selected, func(h *handlers.Handler) bool { return h.ID == index }) {
 			x.removeEntries(id, index)
 		}
 	}
@@ -209,8 +208,7 @@ func (x *Indexer) index(id string, event watch.Event, retry bool) {
 	x.scheduleRetry(id, f, event, selected)
 }
 
-// recall returns the memo of an object, and its identity. The identity is nil if the object is only indexed, because the
-// operator remembers nothing else of it.
+// recall returns the memo of an object, and its identity. The operator remembers only the memo of an object that is only indexed.
 func (x *Indexer) recall(id string, event watch.Event) (memo any, identity *observe.Identity) {
 	if x.Resource.OnlyIndexed {
 		return x.memories.Memo(x.scope, id, x.deps.NewMemo), nil
@@ -220,8 +218,7 @@ func (x *Indexer) recall(id string, event watch.Event) (memo any, identity *obse
 	return m.Memo, m.Identity
 }
 
-// match returns the indexing functions that match an object. If a subscriber wants them, it also returns the decisions
-// about all indexing functions.
+// match returns the indexing functions that match an object, and the decisions about all of them if a subscriber wants these.
 func (x *Indexer) match(cause *handlers.Cause) (selected []*handlers.Handler, decisions []handlers.Decision, err error) {
 	defer core.RecoverPanic(&err)
 	set := x.Resource.Handlers
@@ -271,10 +268,6 @@ func (x *Indexer) attempt(h *handlers.Handler, id string, subject *observe.Subje
 	return true
 }
 
-func hasID(hs []*handlers.Handler, id string) bool {
-	return slices.ContainsFunc(hs, func(h *handlers.Handler) bool { return h.ID == id })
-}
-
 // hideIndex hides the values of an index, permanently, if the values for an object contain a hidden value of the object.
 func (x *Indexer) hideIndex(id string, secrets *redact.Secrets, values any) {
 	if secrets == nil || x.deps.HidesIndex(id) {
@@ -286,15 +279,14 @@ func (x *Indexer) hideIndex(id string, secrets *redact.Secrets, values any) {
 	}
 }
 
-// scheduleRetry schedules a retry of the selected handlers that failed, for when their delays are over, even if the
-// object does not change.
+// scheduleRetry schedules a retry of the selected handlers that failed, even if the object does not change.
 func (x *Indexer) scheduleRetry(id string, f *failedObject, event watch.Event, selected []*handlers.Handler) {
 	f.cancelRetry()
 	if len(f.failures) == 0 {
 		delete(x.failures, id)
 		return
 	}
-	due, waiting := f.failures.next(func(id string) bool { return hasID(selected, id) })
+	due, waiting := f.failures.next(selected)
 	if !waiting {
 		return
 	}
