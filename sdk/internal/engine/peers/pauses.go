@@ -51,8 +51,7 @@ func (p *Pauses) Add(key PauseKey, why inspect.Pause) (added bool) {
 	return !had
 }
 
-// Remove removes a reason. It returns false if there was no reason with the key. Remaining describes the other reasons;
-// it is empty if there are none.
+// Remove removes a reason. It returns false if there was none with the key. Remaining describes the other reasons, if any.
 func (p *Pauses) Remove(key PauseKey) (removed bool, remaining string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +79,7 @@ func (p *Pauses) end(key PauseKey) {
 	}
 }
 
-// WhileStopped calls a function that stops the streams, daemons and timers, and then removes the ending reasons. A
-// reason that is added during the call is kept.
+// WhileStopped calls a function that stops the streams, daemons and timers, and then removes the reasons that were ending before.
 func (p *Pauses) WhileStopped(stop func()) {
 	p.mu.Lock()
 	ending := maps.Clone(p.ending)

@@ -33,9 +33,8 @@ type peeringPlace struct {
 	objects map[*peeringObject]bool
 }
 
-// decideAbsent pauses or resumes the operator because of absent objects, once the existence of all objects is known. An
-// existing object makes all others dispensable. If all are absent, only the preferred one is missing. The lock must be
-// held.
+// decideAbsent pauses or resumes the operator because of absent objects, once the existence of all objects is known. If
+// all are absent, only the preferred one is missing; otherwise none is. The lock must be held.
 func (p *peeringPlace) decideAbsent() {
 	exists := false
 	for o := range p.objects {
@@ -193,16 +192,16 @@ func (o *peeringObject) logKeepAlive(err error) {
 		}
 	case kube.Classify(err) == kube.NotFound:
 		result = "not found"
+	case o.unwritten:
+		return
 	default:
-		if !o.unwritten {
-			o.unwritten = true
-			level := slog.LevelWarn
-			if !o.isPreferred() {
-				level = slog.LevelInfo // the operators usually use the object in the preferred API group
-			}
-			o.verdict.logger.Log(context.Background(), level, "Cannot write the record of this operator into "+o.name.String()+": others may act beside it. If it is forbidden, permit to patch "+o.resource.Plural,
-				observe.EventKey, observe.LogPeeringUnwritten, "error", err)
+		o.unwritten = true
+		level := slog.LevelWarn
+		if !o.isPreferred() {
+			level = slog.LevelInfo // the operators usually use the object in the preferred API group
 		}
+		o.verdict.logger.Log(context.Background(), level, "Cannot write the record of this operator into "+o.name.String()+
+			": others may act beside it. If it is forbidden, permit to patch "+o.resource.Plural, observe.EventKey, observe.LogPeeringUnwritten, "error", err)
 		return
 	}
 	o.verdict.logger.Debug("Keep-alive in '"+o.settings.Name+"' "+where+": "+result+".", observe.EventKey, observe.LogPeeringKeepAlive)

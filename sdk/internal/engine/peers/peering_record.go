@@ -24,8 +24,7 @@ type ownRecord struct {
 	restored  []time.Time // times of restorations within the last lifetime
 }
 
-// maxRestored limits the restorations of the record within its lifetime, because a peer with a wrong clock may remove
-// the record each time.
+// maxRestored limits the restorations within a lifetime: a peer with a wrong clock may remove the record each time.
 const maxRestored = 6
 
 // leavingLifetime limits the lifetime of a record that a leaving replica keeps for other replicas: if they have left
@@ -75,14 +74,12 @@ func (r *ownRecord) peer(priority int, pause *peering.Pause, now time.Time) *pee
 	return &peering.Peer{Identity: r.identity, Priority: priority, Lifetime: r.lifetime, LastSeen: now, Since: r.joined, Pause: pause}
 }
 
-// leaving returns the record that a leaving replica keeps for the replicas that share it. The record has no joining
-// time, and expires soon.
+// leaving returns the record that a leaving replica keeps for the replicas that share it.
 func (r *ownRecord) leaving(priority int, now time.Time) *peering.Peer {
 	return &peering.Peer{Identity: r.identity, Priority: priority, Lifetime: min(leavingLifetime, r.lifetime), LastSeen: now}
 }
 
-// removal returns a JSON patch that removes the record if this process was the last writer. Otherwise, the API server
-// rejects the patch.
+// removal returns a JSON patch that the API server rejects unless this process was the last writer of the record.
 func (r *ownRecord) removal() []patch.Op {
 	path := patch.Pointer("status", r.identity)
 	return []patch.Op{

@@ -49,7 +49,8 @@ func (o *peeringObject) keepAlive(ctx context.Context) {
 	for written := true; ; {
 		next := delay
 		if written {
-			next, delay = keepAlive(o.settings.Lifetime, rand.IntN(6)), peeringRetry
+			// Early enough for a second request if the first one gets no response.
+			next, delay = min(peering.KeepAlive(o.settings.Lifetime, rand.IntN(6)), o.settings.Lifetime*2/3), peeringRetry
 		}
 		select {
 		case <-ctx.Done():
@@ -62,11 +63,6 @@ func (o *peeringObject) keepAlive(ctx context.Context) {
 			delay = min(2*delay, peeringRetryMax)
 		}
 	}
-}
-
-// keepAlive is [peering.KeepAlive], but early enough for a second request if the first one gets no response.
-func keepAlive(lifetime time.Duration, jitter int) time.Duration {
-	return min(peering.KeepAlive(lifetime, jitter), lifetime*2/3)
 }
 
 // renew writes the operator's record. It returns false if the caller must retry soon. If the record had expired, the

@@ -70,8 +70,7 @@ func (t *tenure) lapse() {
 		": the API server did not accept it, or this process stood still. Other operators may act: this one begins and writes nothing until it has renewed the record", args...)
 }
 
-// resume makes the operator act again, unless a peer has precedence. It returns false if the request was sent too long
-// ago, so that its response may not show the current peers.
+// resume makes the operator act again. It returns false if the response is too old to show the current peers.
 func (t *tenure) resume(sent time.Time) bool {
 	var answer fence.Guard
 	answer.Renew(sent, t.lifetime)

@@ -12,8 +12,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/peering"
 )
 
-// peeringVerdict is the decision whether the operator handles objects, based on one peering object. It pauses and
-// resumes the operator, and logs each change once.
+// peeringVerdict pauses and resumes the operator because of one peering object, and logs each change once.
 type peeringVerdict struct {
 	pauses    *Pauses
 	key       PauseKey
@@ -72,8 +71,7 @@ func (v *peeringVerdict) absent(missing bool, forbidden error) {
 	}
 }
 
-// between is the verdict about existing peers. It returns true if the operator was paused or resumed, or is paused by
-// other peers than before.
+// between is the verdict about existing peers. It returns true if the pause has begun, has ended, or has other causes.
 func (v *peeringVerdict) between(d *peering.Decision, now time.Time) (changed bool) {
 	if !d.Paused() {
 		return v.lead(d)

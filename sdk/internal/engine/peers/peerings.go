@@ -18,8 +18,7 @@ import (
 )
 
 // Peerings are the peering objects in which the operator participates, in each API group of peering: one object of the
-// cluster, or one in each served namespace. A peer with precedence in any of them pauses all handling. Only the
-// discovery calls Adjust.
+// cluster, or one in each served namespace. A peer with precedence in any of them pauses all handling.
 type Peerings struct {
 	deps     *core.Deps
 	Pauses   *Pauses
@@ -88,8 +87,7 @@ func (p *Peerings) Adjust(known []resources.Resource, namespaces []string) {
 	}
 }
 
-// leaveOthers leaves all peering objects except the wanted ones, and waits until that is done, because each may be
-// joined again. The lock must be held.
+// leaveOthers leaves all objects except the wanted ones, and waits, because each may be joined again. The lock must be held.
 func (p *Peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
 	left := maps.Clone(p.all)
 	maps.DeleteFunc(left, func(scope resources.Scope, _ *peeringObject) bool { return wanted[scope] != nil })
@@ -102,8 +100,7 @@ func (p *Peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
 	}
 }
 
-// checkKind pauses the operator while the resource of mandatory peering objects is missing. In a development session, it
-// warns of a missing resource once.
+// checkKind pauses the operator while the kind of mandatory peering objects is missing, or warns a development session once.
 func (p *Peerings) checkKind(kind string, missing bool) {
 	if missing && p.deps.Settings.Peering.Mandatory {
 		if p.Pauses.Add(kindMissing, inspect.Pause{Reason: "until the cluster has the kind " + kind}) {
