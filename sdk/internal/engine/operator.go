@@ -397,7 +397,7 @@ func (o *operator) disconnect() {
 // other background work.
 func (o *operator) serve(ctx context.Context) error {
 	defer o.peerings.Close() // runs last, because other operators may act from then on
-	o.streams.WhenReady(o.ready)
+	o.streams.Ready = o.ready
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	o.admission.Start(ctx, fail)

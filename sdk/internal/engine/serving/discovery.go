@@ -31,8 +31,7 @@ var rescanDelays = []time.Duration{
 	0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second, 10 * time.Second, 30 * time.Second,
 }
 
-// Discovery finds the resources and namespaces of the cluster while they are created and deleted, and starts and stops
-// streams accordingly.
+// Discovery follows the resources and namespaces of the cluster, and starts and stops streams accordingly.
 type Discovery struct {
 	deps       *core.Deps
 	streams    *Streams
@@ -55,7 +54,8 @@ type Discovery struct {
 func NewDiscovery(d *core.Deps, s *Streams, a reviews.AdmissionControl, n *Namespaces, p *peers.Peerings, r core.Passes) *Discovery {
 	return &Discovery{
 		deps: d, streams: s, admission: a, namespaces: n, peerings: p, passes: r,
-		rescan: core.NewWakeup(), warned: map[string]bool{}, outage: &discoveryOutage{logger: d.Logger, sink: d.Sink}, drift: newDriftCheck(d),
+		rescan: core.NewWakeup(), warned: map[string]bool{}, outage: &discoveryOutage{logger: d.Logger, sink: d.Sink},
+		drift: &driftCheck{deps: d, changed: core.NewWakeup(), passed: map[string]bool{}, warned: map[string]bool{}},
 	}
 }
 
@@ -123,8 +123,7 @@ func (d *Discovery) followChanges(ctx context.Context) error {
 	}
 }
 
-// nextScan returns the index of the next delay in [rescanDelays], and whether there is another scan. The last scan is
-// repeated until it succeeds.
+// nextScan returns the next index in [rescanDelays], and whether to scan again. The last scan is repeated until it succeeds.
 func nextScan(number int, err error) (int, bool) {
 	if number < len(rescanDelays)-1 {
 		return number + 1, true
@@ -208,8 +207,7 @@ func (d *Discovery) warnOfUnserved(resolution *resources.Resolution) {
 	}
 }
 
-// adjustAdmission sets the resources with admission handlers, and returns them. It returns nil if there are no such
-// handlers.
+// adjustAdmission sets the resources with admission handlers, and returns them; nil if there are no such handlers.
 func (d *Discovery) adjustAdmission() *resources.Resolution {
 	if len(d.deps.Registry.Admission()) == 0 {
 		return nil
@@ -238,8 +236,7 @@ func (d *Discovery) resolve() resources.Resolution {
 	return resolution
 }
 
-// checkHandlers returns an error if handlers of an existing resource have the same id, or if replicas cannot share its
-// objects.
+// checkHandlers returns an error if handlers of a resource have the same id, or if replicas cannot share its objects.
 func (d *Discovery) checkHandlers() error {
 	var errs []error
 	for _, rejected := range d.resolve().Rejected {

@@ -36,10 +36,6 @@ type driftCheck struct {
 	warned map[string]bool // logged warnings
 }
 
-func newDriftCheck(d *core.Deps) *driftCheck {
-	return &driftCheck{deps: d, changed: core.NewWakeup(), passed: map[string]bool{}, warned: map[string]bool{}}
-}
-
 // serve checks the served resources, unless they were checked before.
 func (d *driftCheck) serve(served []resources.Resource) {
 	d.served.Store(&served)
@@ -66,8 +62,7 @@ func (d *driftCheck) run(ctx context.Context) {
 	}
 }
 
-// isCustom reports whether a resource is a custom resource. The schemas of Kubernetes agree with the types of its
-// libraries.
+// isCustom reports whether a resource is a custom one. The schemas of Kubernetes agree with the types of its libraries.
 func isCustom(res *resources.Resource) bool {
 	return strings.Contains(res.Group, ".") && !strings.HasSuffix(res.Group, ".k8s.io")
 }

@@ -38,8 +38,7 @@ func (s *Streams) HandOver(gone shards.Set, urgent bool) {
 	}
 }
 
-// forgetShards is forget for objects that other replicas take over. It also drops the queued events, and removes the objects from
-// the indices.
+// forgetShards is forget for objects that other replicas take over. It also drops their queued events and index entries.
 func (s *Streams) forgetShards(matches func(key queue.Key, namespace string) bool) (keys map[queue.Key]bool, stopping []<-chan struct{}) {
 	keys, stopping = s.forget(daemons.OperatorPausing, func(key queue.Key, m *memory.Memory) bool { return matches(key, m.Namespace) })
 	s.deps.Queue.DropObjects(matches)

@@ -28,13 +28,13 @@ type Streams struct {
 	memories *memory.Memories
 	detached *memory.DetachedDaemons
 	invoker  *call.Invoker
-	OnReady  sync.WaitGroup // the running function of WhenReady
+	Ready    func()         // called once, when all objects of all streams are known
+	OnReady  sync.WaitGroup // the running call of Ready
 
 	mu        sync.Mutex
 	resources map[string]*core.ServedResource // served resources by key
 	running   map[resources.Scope]*stream
 	relisting bool // set when streams start again; their first listing reveals deleted objects
-	ready     func()
 
 	indexers map[resources.Scope]*indexing.Indexer // indexers of running and paused streams; nil if the objects are not indexed
 	gate     *indexGate                            // gate of the newest streams
@@ -51,9 +51,9 @@ type stream struct {
 	gate    *indexGate
 }
 
-// indexGate delays handlers until the indices are complete. It belongs to streams that start together: at startup, after
-// a pause, or for a new resource or namespace. No object of these streams is processed before all of their objects are
-// indexed. The lock of [Streams] guards everything except the queue and its gate.
+// indexGate belongs to streams that start together: at startup, after a pause, or for a new resource or namespace. No
+// object of these streams is processed before all of their objects are indexed. The lock of [Streams] guards all fields
+// except the queue and its gate.
 type indexGate struct {
 	queue  *queue.Queue
 	gate   queue.Gate
@@ -92,8 +92,7 @@ func (s *Streams) KeepsEvents(key string) bool {
 	return res != nil && res.Handlers.Has(handlers.Watching)
 }
 
-// adjust starts and stops streams so that they cover the resources in the namespaces. The empty namespace is the whole
-// cluster.
+// adjust starts and stops streams so that they cover the resources in the namespaces; the empty one is the whole cluster.
 func (s *Streams) adjust(ctx context.Context, rs []resources.Resource, namespaces []string) {
 	wanted := scopesOf(rs, namespaces)
 	s.stop(func(scope resources.Scope) bool {
@@ -149,8 +148,7 @@ func (s *Streams) newResource(res *resources.Resource) *core.ServedResource {
 	return core.NewServedResource(s.deps.Registry, res, s.deps.Sink.Wants(observe.KindObjectIndexed))
 }
 
-// pause stops all streams and drops all queued events. It keeps the memories, so that the objects are not handled as new
-// when they are listed again.
+// pause stops all streams and drops all queued events. The memories stay, so that objects are not new when listed again.
 func (s *Streams) pause() {
 	s.mu.Lock()
 	s.relisting = true
@@ -198,8 +196,7 @@ func (s *Streams) StopAll() {
 	s.waitFor(stopped)
 }
 
-// waitFor waits until streams have ended. An indexing function that ignores its context can delay the end; such a stream
-// is abandoned after the exit timeout.
+// waitFor waits until streams have ended, or until the exit timeout if an indexing function ignores its context.
 func (s *Streams) waitFor(stopped map[resources.Scope]*stream) {
 	for scope, st := range stopped {
 		var limit <-chan time.Time
@@ -349,13 +346,6 @@ func (s *Streams) listed(scope resources.Scope, st *stream) {
 	}
 }
 
-// WhenReady sets the function to call once all objects of all streams are known.
-func (s *Streams) WhenReady(ready func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ready = ready
-}
-
 // open opens a gate once all objects of its streams are indexed. The lock must be held.
 func (s *Streams) open(gate *indexGate) {
 	if gate == nil || gate.opened {
@@ -373,16 +363,16 @@ func (s *Streams) open(gate *indexGate) {
 	}
 }
 
-// checkReady calls the ready function once, when the objects of all streams are known. The lock must be held.
+// checkReady calls Ready once, when the objects of all streams are known. The lock must be held.
 func (s *Streams) checkReady() {
 	for _, st := range s.running {
 		if !st.listed {
 			return
 		}
 	}
-	if s.ready != nil {
-		s.OnReady.Go(s.ready)
-		s.ready = nil
+	if s.Ready != nil {
+		s.OnReady.Go(s.Ready)
+		s.Ready = nil
 	}
 }
 
