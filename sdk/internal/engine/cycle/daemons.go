@@ -82,12 +82,10 @@ func (p *Processor) newHost(c *cycle) *daemonHost {
 // Served returns the current definition of the resource, which can change while daemons run. If the resource is not
 // served, it returns the last served definition.
 func (d *daemonHost) Served() *core.ServedResource {
-	last := d.last.Load()
-	if now := d.processor.resources.Served(last.Resource.Key()); now != nil && now != last {
+	if now := d.processor.resources.Served(d.last.Load().Resource.Key()); now != nil {
 		d.last.Store(now)
-		return now
 	}
-	return last
+	return d.last.Load()
 }
 
 func (d *daemonHost) MayStart() bool {

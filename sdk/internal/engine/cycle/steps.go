@@ -255,17 +255,17 @@ func (s *subhandlers) record(ctx context.Context, id outbox.StepID, steps state.
 // sendStep sends a patch with the record of a step.
 func (c *cycle) sendStep(ctx context.Context, p, record *patch.Patch) error {
 	result, err := outbox.SendPatch(ctx, c.deps, c.served.Resource, cmp.Or(c.view.Newest, c.object), p, true, c.subject.Logger, c.subject)
-	if answer, _ := result.Object.(*object.Object); answer != nil {
+	answer, _ := result.Object.(*object.Object)
+	if answer != nil {
 		c.wrote(answer)
-		if err == nil {
-			c.view.Recorded(record, answer)
-		}
 	}
 	switch {
 	case err != nil:
 		return err
 	case result.Gone:
 		return errors.New("the object was deleted")
+	case answer != nil:
+		c.view.Recorded(record, answer)
 	}
 	return nil
 }

@@ -90,17 +90,17 @@ func (o *Outbox) DropStartsBeforePause(pauses int64) {
 
 // Overlay returns the object as if the operator's own changes were written.
 func (o *Outbox) Overlay(obj map[string]any) map[string]any {
-	if len(o.Parked) > 0 {
-		annotations := make(map[string]any, len(o.Parked))
-		for key, text := range o.Parked {
-			annotations[key] = text
-		}
-		obj = patch.Merged(obj, map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if o.Empty() {
+		return obj
 	}
-	if o.Held != nil && !o.Held.Own.Empty() {
-		obj = patch.Merged(obj, o.Held.Own.Tree())
+	own := patch.NewPatch()
+	for key, text := range o.Parked {
+		own.Set(object.Path{"metadata", "annotations", key}, text)
 	}
-	return obj
+	if o.Held != nil {
+		own.Append(o.Held.Own)
+	}
+	return patch.Merged(obj, own.Tree())
 }
 
 // Target is the version of an object to which an outbox is sent.
