@@ -34,6 +34,9 @@ type Options struct {
 
 	// Only selects the manifests to apply. Defaults to all. The others must be valid, too.
 	Only func(Manifest) bool
+
+	// DryRun makes the server review and validate the objects without storing them.
+	DryRun bool
 }
 
 // Object is an applied object.
@@ -114,6 +117,7 @@ type applier struct {
 	client    dynamic.Interface
 	resources *resources
 	namespace string
+	dryRun    []string // see [metav1.ApplyOptions]
 }
 
 func newApplier(cfg *rest.Config, o Options) (*applier, error) {
@@ -136,7 +140,11 @@ func newApplier(cfg *rest.Config, o Options) (*applier, error) {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	return &applier{client: dyn, resources: res, namespace: namespace}, nil
+	a := &applier{client: dyn, resources: res, namespace: namespace}
+	if o.DryRun {
+		a.dryRun = []string{metav1.DryRunAll}
+	}
+	return a, nil
 }
 
 func (a *applier) apply(ctx context.Context, m Manifest) (Object, error) {
@@ -164,7 +172,7 @@ func (a *applier) apply(ctx context.Context, m Manifest) (Object, error) {
 	if err != nil {
 		former = nil
 	}
-	got, err := objects.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	got, err := objects.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true, DryRun: a.dryRun})
 	if err != nil {
 		return Object{}, fmt.Errorf("apply: %w", err)
 	}

@@ -138,6 +138,16 @@ func TestFiles_UsesDefaultNamespaceOfCaller(t *testing.T) {
 	}
 }
 
+func TestFiles_DryRunStoresNothing(t *testing.T) {
+	path := manifest(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: dry}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: DRY}}")
+	for range 2 {
+		applied, err := apply.Files(t.Context(), config, []string{path}, apply.Options{DryRun: true})
+		if len(applied) != 1 || applied[0].Change != apply.Created || err == nil {
+			t.Errorf("applied is %+v (%v), want a created object and a rejected one", applied, err)
+		}
+	}
+}
+
 func TestFiles_OverwritesFieldsOfOtherManagers(t *testing.T) {
 	path := manifest(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: shared}, data: {a: file}}")
 	if _, err := apply.Files(t.Context(), config, []string{path}, apply.Options{}); err != nil {
