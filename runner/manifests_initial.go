@@ -61,6 +61,7 @@ func (l *loop) applyNext() {
 		l.applyUnreviewed(l.binary)
 	case part.Stage == settlement.StageReviewed && l.operator != nil && l.initial.reviewer == l.operator:
 		l.initial.limit.Stop()
+		part.Operator = func() *inspect.Snapshot { return l.State().Snapshot }
 		l.apply(l.opts.Manifests, part, nil)
 	}
 }

@@ -32,6 +32,13 @@ func (w *watch) see(snapshot *inspect.Snapshot) {
 	w.publish()
 }
 
+// snapshot returns the newest snapshot of the operator; nil before the first one.
+func (w *watch) snapshot() *inspect.Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.latest
+}
+
 // use replaces the check. The operator may send nothing new, so the latest state is checked again.
 func (w *watch) use(check func(*inspect.Snapshot) settlement.Settlement) {
 	w.mu.Lock()
@@ -124,7 +131,7 @@ func (r *headless) applyWaiting(ctx context.Context, w *watch) error {
 		}
 		return err
 	}
-	err := r.apply(ctx, settlement.Part{Stage: settlement.StageReviewed, Reviewed: r.waiting})
+	err := r.apply(ctx, settlement.Part{Stage: settlement.StageReviewed, Reviewed: r.waiting, Operator: w.snapshot})
 	r.whole = err == nil
 	return err
 }

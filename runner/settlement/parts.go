@@ -16,6 +16,9 @@ type Part struct {
 	// Reviewed are the kinds with admission handlers, as "Kind.group". [StageReviewed] applies them, and [StageUnreviewed]
 	// all other kinds.
 	Reviewed []string
+
+	// Operator returns the newest state of the operator that reviews the objects of [StageReviewed]. It is nil in other stages.
+	Operator func() *inspect.Snapshot
 }
 
 // Stage is the time when a part of the manifests is applied.
