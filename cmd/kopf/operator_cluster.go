@@ -103,7 +103,13 @@ func (c *operatorCluster) apply(ctx context.Context, paths []string, part settle
 	c.mu.Lock()
 	cluster := c.cluster
 	c.mu.Unlock()
-	objects, err := apply.Files(ctx, config, paths, apply.Options{Namespace: cluster.Namespace, Only: isOfPart(part)})
+	options := apply.Options{Namespace: cluster.Namespace, Only: isOfPart(part)}
+	if part.Operator != nil {
+		if err := awaitWebhooks(ctx, config, paths, part, options); err != nil {
+			return nil, err
+		}
+	}
+	objects, err := apply.Files(ctx, config, paths, options)
 	applied := make([]settlement.Applied, len(objects))
 	for i, o := range objects {
 		applied[i] = settlement.Applied{
