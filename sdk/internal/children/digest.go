@@ -136,11 +136,11 @@ func partsOf(metadata []byte) (labels, annotations, managed []byte) {
 // Reduce drops all parts of a child's JSON that the methods of a [Lens.MetadataOnly] lens do not read, which are about half of the
 // JSON. Thousands of listed children are in memory at the same time.
 func (l *Lens) Reduce(o *object.Object) {
-	or := func(part []byte, otherwise string) string {
+	or := func(part []byte, otherwise string) []byte {
 		if part == nil {
-			return otherwise
+			return []byte(otherwise)
 		}
-		return string(part)
+		return part
 	}
 	labels, annotations, managed := partsOf(o.Member("metadata"))
 	o.Raw = fmt.Appendf(nil, `{"metadata":{"labels":%s,"annotations":{%q:%s},"managedFields":%s}}`,
