@@ -23,7 +23,6 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/replicas"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/index"
@@ -55,11 +54,8 @@ type operator struct {
 	unused  *observe.UnusedHandlers
 	poster  *observe.Poster // nil if no Kubernetes events are posted
 
-	admission      reviews.AdmissionControl
-	streams        *serving.Streams
-	passes         core.Passes
+	parts          *intents.Parts
 	discovery      *serving.Discovery
-	peerings       *peers.Peerings
 	detached       *memory.DetachedDaemons
 	stopBackground context.CancelFunc
 	stopped        atomic.Pointer[time.Time] // time of the stop request; nil before
@@ -129,7 +125,7 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	o.deps.Background, o.stopBackground = context.WithCancel(context.WithoutCancel(ctx))
 	o.detached = &memory.DetachedDaemons{Background: o.deps.Background, Sink: o.deps.Sink}
 	o.pauses = peers.NewPauses(o.deps, o.changed)
-	o.intents = &intents.Intents{Deps: o.deps, Memories: &o.memories, Pauses: o.pauses}
+	o.intents = intents.New(o.deps, &o.memories, o.pauses)
 	o.deps.Retries = core.NewRetries(ctx, func() *slog.Logger { return o.deps.Logger }, o.intents.RetryFailed)
 	o.activities = &activities{deps: o.deps, settings: o.settings.Load, memo: config.Memo, extra: config.Extra}
 	return o
@@ -147,9 +143,9 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 			Index: func(query inspector.IndexQuery) (inspect.IndexPage, bool) {
 				return observe.IndexPage(d.Indices, query, d.HidesIndex(query.ID))
 			},
-			Cluster: &intents.ClusterReader{Deps: d, Streams: &o.intents.Streams},
+			Cluster: o.intents,
 			Children: func(parent inspect.Ref) inspect.ChildList {
-				return o.intents.Children(parent, inspected)
+				return o.intents.Parts.Load().Passes.Children(parent, inspected)
 			},
 		})
 		hub.CountRequests(d.Now())
@@ -231,7 +227,7 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		wg.Go(func() { o.poster.Run(serving) })
 	}
 	if o.metrics != nil {
-		defer o.metrics.Begin(func() observe.MeterState { return meterState(o.deps, &o.memories, o.passes, o.poster) })()
+		defer o.metrics.Begin(func() observe.MeterState { return meterState(o.deps, &o.memories, o.parts.Passes, o.poster) })()
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -293,18 +289,17 @@ func (o *operator) connect(ctx context.Context) error {
 	d.Client = kube.NewClient(source, options)
 	o.startPosting()
 	invoker := call.NewInvoker(d.Now, d.Sink, d.Settings.MaxWorkers)
-	o.streams = serving.NewStreams(d, &o.memories, o.detached, invoker)
-	o.passes = core.NoPasses
+	parts := new(*o.intents.Parts.Load())
+	parts.Streams = serving.NewStreams(d, &o.memories, o.detached, invoker)
 	if o.config.NewPasses != nil {
-		o.passes = o.config.NewPasses(d)
+		parts.Passes = o.config.NewPasses(d)
 	}
-	o.intents.Passes.Store(&o.passes)
 	kept := core.Conditions(core.NoConditions)
 	if o.config.NewConditions != nil {
 		kept = o.config.NewConditions(d)
 	}
 	d.Forget = func(key queue.Key) {
-		o.passes.Forget(key)
+		parts.Passes.Forget(key)
 		kept.Forget(key)
 		if d.Limits != nil {
 			d.Limits.Forget(key)
@@ -313,11 +308,11 @@ func (o *operator) connect(ctx context.Context) error {
 	if o.config.NewLimits != nil {
 		d.Limits = o.config.NewLimits(d)
 	}
-	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, o.streams, o.passes, kept)
+	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, parts.Streams, parts.Passes, kept)
 	d.Failures = state.FailuresBeside(d.Settings.Progress)
 	d.Queue = queue.New(ctx, queue.Options{
 		Process:    processor.Process,
-		KeepEvents: o.streams.KeepsEvents,
+		KeepEvents: parts.Streams.KeepsEvents,
 		Progress: func(c queue.CatchUp) {
 			observe.Emit(d.Sink, observe.CatchUpChanged{Handled: c.Handled, Objects: c.Objects})
 		},
@@ -330,20 +325,19 @@ func (o *operator) connect(ctx context.Context) error {
 	if d.Shards != nil || d.Settings.LeaderElection {
 		d.Running = new(core.RunningCycles)
 	}
-	o.intents.Streams.Store(o.streams)
-	o.admission = reviews.NoAdmission
 	if o.config.NewAdmission != nil && !planning.On() {
-		o.admission = o.config.NewAdmission(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
+		parts.Admission = o.config.NewAdmission(ctx, d, &o.memories, invoker, o.config.Identity, o.config.Inspector != "")
 	}
-	o.intents.Admission.Store(&o.admission)
 	identity := o.config.Identity
 	if d.Running != nil {
 		identity = d.Settings.Lease.Name // all replicas are one peer; otherwise, they would pause each other
 	}
-	o.peerings = peers.NewPeerings(d, o.pauses, identity, o.config.Dev, o.memories.NewTerm)
-	o.peerings.HandOver = o.config.HandOver
-	o.intents.Peerings.Store(o.peerings)
-	o.discovery = serving.NewDiscovery(d, o.streams, o.admission, serving.NewNamespaces(o.config.Namespaces, o.changed), o.peerings, o.passes)
+	parts.Peerings = peers.NewPeerings(d, o.pauses, identity, o.config.Dev, o.memories.NewTerm)
+	parts.Peerings.HandOver = o.config.HandOver
+	namespaces := serving.NewNamespaces(o.config.Namespaces, o.changed)
+	o.discovery = serving.NewDiscovery(d, parts.Streams, parts.Admission, namespaces, parts.Peerings, parts.Passes)
+	o.parts = parts
+	o.intents.Parts.Store(parts)
 	d.Logger.Debug("Discovering the resources of the cluster", observe.EventKey, observe.LogDiscoveryStarted, "server", server)
 	return nil
 }
@@ -396,11 +390,11 @@ func (o *operator) disconnect() {
 // serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and timers, and all
 // other background work.
 func (o *operator) serve(ctx context.Context) error {
-	defer o.peerings.Close() // runs last, because other operators may act from then on
-	o.streams.Ready = o.ready
+	defer o.parts.Peerings.Close() // runs last, because other operators may act from then on
+	o.parts.Streams.Ready = o.ready
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	o.admission.Start(ctx, fail)
+	o.parts.Admission.Start(ctx, fail)
 	part, err := o.replica().TakePart(running)
 	if err != nil {
 		return err
@@ -420,9 +414,9 @@ func (o *operator) serve(ctx context.Context) error {
 	d.State.Exit.Drain()
 	part.Leave()
 	d.Retries.Stop()
-	o.streams.StopAll()
-	o.passes.Stop()
-	defer core.WaitForUsers(&o.streams.OnReady, d.Settings.ExitTimeout, func() {
+	o.parts.Streams.StopAll()
+	o.parts.Passes.Stop()
+	defer core.WaitForUsers(&o.parts.Streams.OnReady, d.Settings.ExitTimeout, func() {
 		d.Logger.Warn("The OnReady callback ignores that the operator stops; abandoning it", observe.EventKey, observe.LogShutdownAbandoned)
 	})
 	// Daemons and handlers stop at the same time, so that each has the whole exit timeout.
@@ -430,8 +424,8 @@ func (o *operator) serve(ctx context.Context) error {
 	wg.Go(func() { stopAllDaemons(d, &o.memories, o.detached) })
 	defer o.detached.Waiting.Wait()
 	defer o.stopBackground()
-	wg.Go(func() { o.admission.Withdraw(context.WithoutCancel(ctx)) })
-	defer o.admission.Stop()
+	wg.Go(func() { o.parts.Admission.Withdraw(context.WithoutCancel(ctx)) })
+	defer o.parts.Admission.Stop()
 	defer wg.Wait()
 	if abandoned, some := errors.AsType[*queue.AbandonedError](d.Queue.Stop()); some {
 		idle = false // other replicas must not take over the objects before the leases have expired
@@ -444,7 +438,7 @@ func (o *operator) serve(ctx context.Context) error {
 // replica returns the operator as one of several replicas.
 func (o *operator) replica() *replicas.Replica {
 	return &replicas.Replica{
-		Deps: o.deps, Streams: o.streams, Pauses: o.pauses, NewTerm: o.memories.NewTerm, Fail: o.fail, DefaultNamespace: o.logins.Namespace(),
+		Deps: o.deps, Streams: o.parts.Streams, Pauses: o.pauses, NewTerm: o.memories.NewTerm, Fail: o.fail, DefaultNamespace: o.logins.Namespace(),
 		RestConfig: func() *rest.Config {
 			if o.logins == nil {
 				return rest.CopyConfig(o.config.REST)
@@ -459,12 +453,12 @@ func (o *operator) unready() error {
 	if len(o.deps.Registry.Admission()) == 0 {
 		return nil
 	}
-	return o.intents.AdmissionControl().Unready()
+	return o.intents.Parts.Load().Admission.Unready()
 }
 
 // ready is called once, when all objects are known.
 func (o *operator) ready() {
-	o.admission.Indexed()
+	o.parts.Admission.Indexed()
 	o.deps.Logger.Debug("All objects are known; the operator is ready", observe.EventKey, observe.LogOperatorReady)
 	o.pauses.Become(inspect.OperatorRunning)
 	if o.config.OnReady != nil {

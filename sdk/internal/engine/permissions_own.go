@@ -104,26 +104,20 @@ func (p *permissions) ofWebhooks() string {
 		return ""
 	}
 	name := admission.ConfigurationName(settings.Managed, settings.Session)
-	found := false
-	for _, f := range reviews.AdmissionFamilies {
-		res := reviews.ConfigurationResources[f.Family]
-		for _, h := range p.registry.Admission() {
-			if h.Family != f.Family {
-				continue
-			}
-			found = true
+	if len(p.registry.Admission()) == 0 {
+		return ""
+	}
+	for _, c := range reviews.Configurations(p.registry.Admission()) {
+		for _, h := range c.Handlers {
 			p.add(inspect.Permission{
-				Group: res.Group, Resource: res.Plural, Verbs: []string{"create"}, Scope: inspect.ScopeCluster,
+				Group: c.Resource.Group, Resource: c.Resource.Plural, Verbs: []string{"create"}, Scope: inspect.ScopeCluster,
 				Purpose: "the configuration of the webhooks, which is created once",
 			}, h)
 			p.add(inspect.Permission{
-				Group: res.Group, Resource: res.Plural, Names: []string{name}, Verbs: []string{"patch"}, Scope: inspect.ScopeCluster,
+				Group: c.Resource.Group, Resource: c.Resource.Plural, Names: []string{name}, Verbs: []string{"patch"}, Scope: inspect.ScopeCluster,
 				Purpose: "webhooks, in their configuration",
 			}, h)
 		}
-	}
-	if !found {
-		return ""
 	}
 	return name
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -25,121 +23,138 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
-// ClusterReader serves redacted objects from the API server to inspector clients.
-type ClusterReader struct {
-	Deps    *core.Deps
-	Streams *atomic.Pointer[serving.Streams] // nil until the operator is connected to the cluster
-}
+const (
+	readTimeout = 5 * time.Second // limits the requests to the API server
+	maxEvents   = 500             // limits the events about an object; the newest ones are enough to diagnose it
+)
 
-// readTimeout limits the requests to the API server.
-const readTimeout = 5 * time.Second
-
-// Object returns an object.
-func (c *ClusterReader) Object(ctx context.Context, ref inspect.Ref) inspect.ObjectContent {
+// Object returns an object of the cluster without its secrets.
+func (i *Intents) Object(ctx context.Context, ref inspect.Ref) inspect.ObjectContent {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	res, err := c.Served(ref.Resource)
+	tree, secrets, err := i.read(ctx, ref)
 	if err != nil {
 		return inspect.ObjectContent{Error: readError(err)}
 	}
-	obj, err := c.object(ctx, res, ref)
-	if err != nil {
-		return inspect.ObjectContent{Error: readError(err)}
-	}
-	tree, err := obj.Tree()
-	if err != nil {
-		return inspect.ObjectContent{Error: err.Error()}
-	}
-	shown, _ := c.Deps.Settings.Redaction.Of(res, obj).Value(nil, tree).(map[string]any)
+	shown, _ := secrets.Value(nil, tree).(map[string]any)
 	return inspect.ObjectContent{Object: shown}
 }
 
-// Events returns the newest events about an object.
-func (c *ClusterReader) Events(ctx context.Context, ref inspect.Ref) inspect.ObjectEvents {
+// Events returns the newest events about an object without its secrets.
+func (i *Intents) Events(ctx context.Context, ref inspect.Ref) inspect.ObjectEvents {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	res, err := c.Served(ref.Resource)
+	events, err := i.events(ctx, ref)
 	if err != nil {
 		return inspect.ObjectEvents{Error: readError(err)}
-	}
-	secrets := c.Deps.Settings.Redaction.Of(res, nil)
-	if secrets != nil { // hidden values come from the object
-		obj, err := c.object(ctx, res, ref)
-		if err != nil {
-			return inspect.ObjectEvents{Error: readError(err)}
-		}
-		secrets = c.Deps.Settings.Redaction.Of(res, obj)
-	}
-	// The UID excludes events about earlier objects with the same name.
-	about := fields.SelectorFromSet(fields.Set{"involvedObject.name": ref.Name, "involvedObject.uid": ref.UID})
-	list, err := c.list(ctx, observe.EventsResource(), cmp.Or(ref.Namespace, metav1.NamespaceDefault), kube.ListOptions{FieldSelector: about.String()})
-	if kube.Classify(err) == kube.Forbidden {
-		return inspect.ObjectEvents{Error: readError(err) + "; allow the operator to list events, or use kubectl events"}
-	}
-	if err != nil {
-		return inspect.ObjectEvents{Error: readError(err)}
-	}
-	events := make([]map[string]any, len(list.Items))
-	for i, event := range list.Items {
-		if events[i], err = event.Tree(); err != nil {
-			return inspect.ObjectEvents{Error: err.Error()}
-		}
-	}
-	events = newestEvents(events)
-	for i, event := range events {
-		events[i], _ = withoutSecrets(event, secrets).(map[string]any)
 	}
 	return inspect.ObjectEvents{Events: events}
 }
 
-// Served returns the resource with a key. It returns an error if the operator does not watch the resource.
-func (c *ClusterReader) Served(key string) (*resources.Resource, error) {
-	streams := c.Streams.Load()
-	if streams == nil {
-		return nil, errors.New("the operator is still starting")
-	}
-	served := streams.Served(key)
-	if served == nil {
-		return nil, fmt.Errorf("404 not found: the operator does not watch %s now", key)
-	}
-	return served.Resource, nil
-}
-
-// object returns an object. It lists instead of gets, because operators need no permission to get objects.
-func (c *ClusterReader) object(ctx context.Context, res *resources.Resource, ref inspect.Ref) (*object.Object, error) {
-	list, err := c.list(ctx, res, ref.Namespace, kube.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(), KeepManagedFields: true,
-	})
+func (i *Intents) events(ctx context.Context, ref inspect.Ref) ([]map[string]any, error) {
+	res, err := i.watched(ref)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(list.Items, func(o *object.Object) bool { return o.UID == ref.UID })
-	if i < 0 {
-		return nil, fmt.Errorf("404 not found: %s was deleted", ref.Name)
+	secrets := i.Deps.Settings.Redaction.Of(res, nil)
+	if secrets != nil { // hidden values come from the object
+		if _, secrets, err = i.read(ctx, ref); err != nil {
+			return nil, err
+		}
 	}
-	return list.Items[i], nil
+	// The UID excludes events about earlier objects with the same name.
+	about := fields.SelectorFromSet(fields.Set{"involvedObject.name": ref.Name, "involvedObject.uid": ref.UID})
+	list, err := i.list(ctx, observe.EventsResource(), cmp.Or(ref.Namespace, metav1.NamespaceDefault), kube.ListOptions{FieldSelector: about.String()})
+	switch {
+	case kube.Classify(err) == kube.Forbidden:
+		return nil, errors.New(readError(err) + "; allow the operator to list events, or use kubectl events")
+	case err != nil:
+		return nil, err
+	}
+	events := make([]map[string]any, len(list.Items))
+	for at, event := range list.Items {
+		if events[at], err = event.Tree(); err != nil {
+			return nil, err
+		}
+	}
+	events = newestEvents(events)
+	for _, event := range events {
+		hideSecrets(event, secrets)
+	}
+	return events, nil
+}
+
+// watched returns the resource of an object. It returns an error if the operator does not watch the resource.
+func (i *Intents) watched(ref inspect.Ref) (*resources.Resource, error) {
+	streams := i.Parts.Load().Streams
+	if streams == nil {
+		return nil, errStarting
+	}
+	if served := streams.Served(ref.Resource); served != nil {
+		return served.Resource, nil
+	}
+	return nil, fmt.Errorf("404 not found: the operator does not watch %s now", ref.Resource)
+}
+
+// read returns an object and its secrets. It lists instead of gets, because operators need no permission to get objects.
+func (i *Intents) read(ctx context.Context, ref inspect.Ref) (map[string]any, *redact.Secrets, error) {
+	res, err := i.watched(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := i.list(ctx, res, ref.Namespace, kube.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(), KeepManagedFields: true,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	at := slices.IndexFunc(list.Items, func(o *object.Object) bool { return o.UID == ref.UID })
+	if at < 0 {
+		return nil, nil, fmt.Errorf("404 not found: %s was deleted", ref.Name)
+	}
+	tree, err := list.Items[at].Tree()
+	return tree, i.Deps.Settings.Redaction.Of(res, list.Items[at]), err
 }
 
 // list lists without retries, because a client waits for the response.
-func (c *ClusterReader) list(ctx context.Context, res *resources.Resource, namespace string, options kube.ListOptions) (*object.List, error) {
-	return c.Deps.Client.WithoutRetries().List(ctx, res, namespace, options)
+func (i *Intents) list(ctx context.Context, res *resources.Resource, namespace string, options kube.ListOptions) (*object.List, error) {
+	return i.Deps.Client.WithoutRetries().List(ctx, res, namespace, options)
 }
 
-// withoutSecrets returns a copy of a value, with the hidden values of an object redacted in all strings.
-func withoutSecrets(value any, secrets *redact.Secrets) any {
+// eventTimes are the fields with the last time of an event of the API group "". The first field that is set counts.
+var eventTimes = []object.Path{
+	{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}, {"firstTimestamp"}, {"metadata", "creationTimestamp"},
+}
+
+// newestEvents returns the newest events, at most maxEvents, oldest first. It sorts the given slice.
+func newestEvents(events []map[string]any) []map[string]any {
+	sort.SliceStable(events, func(i, j int) bool { return seenLast(events[i]).Before(seenLast(events[j])) })
+	return events[max(0, len(events)-maxEvents):]
+}
+
+// seenLast returns the last time of an event; the zero time if the event has none.
+func seenLast(event map[string]any) time.Time {
+	for _, path := range eventTimes {
+		value, _ := object.Lookup(event, path)
+		text, _ := value.(string)
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// hideSecrets redacts the hidden values of an object in all strings of a value.
+func hideSecrets(value any, secrets *redact.Secrets) any {
 	switch v := value.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(v))
 		for key, child := range v {
-			out[key] = withoutSecrets(child, secrets)
+			v[key] = hideSecrets(child, secrets)
 		}
-		return out
 	case []any:
-		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = withoutSecrets(item, secrets)
+			v[i] = hideSecrets(item, secrets)
 		}
-		return out
 	case string:
 		return secrets.Text(v)
 	}

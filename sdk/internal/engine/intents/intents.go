@@ -4,6 +4,7 @@ package intents
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
+	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -24,116 +26,86 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// Intents carries out the intents of inspector clients.
+// Intents carries out the intents of inspector clients, and reads the cluster for them.
 type Intents struct {
 	Deps     *core.Deps
 	Memories *memory.Memories
-	Streams  atomic.Pointer[serving.Streams] // nil until the operator is connected to the cluster
-	Stop     func()                          // stops the operator
 	Pauses   *peers.Pauses
-	Peerings atomic.Pointer[peers.Peerings] // nil until the operator is connected to the cluster
-
-	Admission atomic.Pointer[reviews.AdmissionControl] // nil until the operator is connected to the cluster
-	Passes    atomic.Pointer[core.Passes]              // nil until the operator is connected to the cluster
+	Stop     func() // stops the operator
+	Parts    atomic.Pointer[Parts]
 }
 
-// Children is [core.Passes].Children.
-func (i *Intents) Children(parent inspect.Ref, inspector *observe.Inspector) inspect.ChildList {
-	return i.passes().Children(parent, inspector)
+// Parts are the parts of an operator that exist once it is connected to the cluster.
+type Parts struct {
+	Streams   *serving.Streams // nil before the connection, as the peerings are
+	Peerings  *peers.Peerings
+	Admission reviews.AdmissionControl
+	Passes    core.Passes
 }
 
-// passes returns the passes of the operator; there are none before the connection to the cluster.
-func (i *Intents) passes() core.Passes {
-	if passes := i.Passes.Load(); passes != nil {
-		return *passes
-	}
-	return core.NoPasses
+// New returns the intents of an operator that is not connected to the cluster yet.
+func New(d *core.Deps, m *memory.Memories, p *peers.Pauses) *Intents {
+	i := &Intents{Deps: d, Memories: m, Pauses: p}
+	i.Parts.Store(&Parts{Admission: reviews.NoAdmission, Passes: core.NoPasses})
+	return i
 }
 
-// AdmissionControl returns the admission control of the operator, also before the connection to the cluster.
-func (i *Intents) AdmissionControl() reviews.AdmissionControl {
-	if admission := i.Admission.Load(); admission != nil {
-		return *admission
-	}
-	return reviews.NoAdmission
-}
+var errStarting = errors.New("the operator is still starting")
 
 // Handle carries out an intent, or rejects it with a reason.
 func (i *Intents) Handle(ctx context.Context, in inspect.Intent) inspect.Reply {
-	if reason := i.carryOut(ctx, in); reason != "" {
-		return inspect.Reply{Error: reason}
+	if err := i.carryOut(ctx, in); err != nil {
+		return inspect.Reply{Error: err.Error()}
 	}
 	return inspect.Reply{OK: true}
 }
 
-// carryOut carries out an intent. If it fails, it returns the reason.
-func (i *Intents) carryOut(ctx context.Context, in inspect.Intent) (reason string) {
+func (i *Intents) carryOut(ctx context.Context, in inspect.Intent) error {
 	switch in.Kind {
 	case inspect.IntentStop:
 		i.Stop()
 	case inspect.IntentPause:
-		i.pause()
+		if i.Pauses.Add(byRequest, inspect.Pause{Reason: "on request"}) {
+			i.Deps.Logger.Info("Handling is paused.", observe.EventKey, observe.LogOperatorPaused)
+		}
 	case inspect.IntentResume:
 		return i.resume()
 	case inspect.IntentFreeze, inspect.IntentRelease:
 		return i.changePeers(ctx, in)
-	case inspect.IntentRetry:
-		switch {
-		case i.Deps.State.Paused.Load():
-			return "the operator is paused " + i.Pauses.Reason()
-		case in.Object == nil:
-			return "retry: which object?"
-		}
-		return i.retryNow(ctx, *in.Object, in.Handler)
+	case inspect.IntentRetry, inspect.IntentPauseObject, inspect.IntentStartOver:
+		return i.actOn(ctx, in.Object, in)
 	case inspect.IntentReplay:
-		return i.AdmissionControl().Replay(in.Value)
-	case inspect.IntentPauseObject:
-		if in.Object == nil {
-			return "pause: which object?"
-		}
-		return i.pauseObject(ctx, *in.Object, in.Value)
-	case inspect.IntentStartOver:
-		if in.Object == nil {
-			return "start over: which object?"
-		}
-		return i.startOver(ctx, *in.Object)
+		return i.Parts.Load().Admission.Replay(in.Value)
 	case inspect.IntentRetryFailed:
 		return i.retryAll(in)
 	case inspect.IntentUnbrake:
-		i.passes().ReleaseBrake(in.Value)
+		i.Parts.Load().Passes.ReleaseBrake(in.Value)
 	default:
-		return "this operator does not know how to " + string(in.Kind)
+		return errors.New("this operator does not know how to " + string(in.Kind))
 	}
-	return ""
+	return nil
 }
 
 // byRequest is the reason to pause that inspector clients add and remove.
 var byRequest = peers.PauseKey{Kind: inspect.PauseRequest}
 
-// pause pauses the handling of all objects until an inspector client resumes it.
-func (i *Intents) pause() {
-	if i.Pauses.Add(byRequest, inspect.Pause{Reason: "on request"}) {
-		i.Deps.Logger.Info("Handling is paused.", observe.EventKey, observe.LogOperatorPaused)
-	}
-}
-
-// resume ends a requested pause. If other reasons keep the operator paused, it returns them.
-func (i *Intents) resume() (reason string) {
+// resume ends a requested pause. It fails if other reasons keep the operator paused.
+func (i *Intents) resume() error {
 	removed, remaining := i.Pauses.Remove(byRequest)
-	switch {
-	case remaining != "":
-		return "still paused " + remaining
-	case removed:
+	if remaining != "" {
+		return errors.New("still paused " + remaining)
+	}
+	if removed {
 		i.Deps.Logger.Info("Handling is resumed.", observe.EventKey, observe.LogOperatorResumed)
 	}
-	return ""
+	return nil
 }
 
-// changePeers freezes the operators of the peering, or releases a peer. If it fails, it returns the reason.
-func (i *Intents) changePeers(ctx context.Context, in inspect.Intent) (reason string) {
-	peerings := i.Peerings.Load()
+// changePeers freezes the operators of the peering, or releases a peer.
+func (i *Intents) changePeers(ctx context.Context, in inspect.Intent) error {
+	peerings := i.Parts.Load().Peerings
 	if peerings == nil {
-		return "the operator is still starting"
+		return errStarting
 	}
 	ctx, cancel := context.WithTimeout(ctx, peers.PeeringLeave)
 	defer cancel()
@@ -143,104 +115,63 @@ func (i *Intents) changePeers(ctx context.Context, in inspect.Intent) (reason st
 	return peerings.ReleasePeer(ctx, in.Value)
 }
 
-// retryNow calls the delayed and the failed handlers of an object at once, or only one of them. If it fails, it returns
-// the reason.
-func (i *Intents) retryNow(ctx context.Context, ref inspect.Ref, handler string) (reason string) {
-	streams := i.Streams.Load()
-	if streams == nil {
-		return "the operator is still starting"
-	}
-	res := streams.Served(ref.Resource)
-	known := i.Memories.Find(queue.Key{Resource: ref.Resource, Object: ref.UID})
-	if res == nil || known == nil {
-		return ref.Name + " is unknown to the operator"
-	}
-	if handler != "" && !hasHandler(res, handler) {
-		return fmt.Sprintf("there is no handler %q for %s", handler, ref.Name)
-	}
-	if known.Flags.Paused.Load() {
-		return ref.Name + " is paused by its annotation " + state.PausedAnnotation
-	}
-	object, err := i.Deps.NewestVersion(ctx, res.Resource, ref.Namespace, ref.Name, ref.UID)
+// actOn carries out an intent about an object.
+func (i *Intents) actOn(ctx context.Context, ref *inspect.Ref, in inspect.Intent) error {
+	streams := i.Parts.Load().Streams
 	switch {
-	case err != nil:
-		return err.Error()
-	case object == nil:
-		return ref.Name + " was deleted"
-	}
-	known.RetryNow(memory.NewRetryRequest(handler))
-	i.Deps.Queue.Again(queue.Live, ref.Resource, watch.Event{Type: watch.Modified, Object: object})
-	return ""
-}
-
-// pauseObject sets the annotation that pauses an object to the reason; an empty reason removes the annotation. If it
-// fails, it returns the cause.
-func (i *Intents) pauseObject(ctx context.Context, ref inspect.Ref, reason string) string {
-	streams := i.Streams.Load()
-	if streams == nil {
-		return "the operator is still starting"
+	case in.Kind == inspect.IntentRetry && i.Deps.State.Paused.Load():
+		return errors.New("the operator is paused " + i.Pauses.Reason())
+	case ref == nil:
+		return errors.New(string(in.Kind) + ": which object?")
+	case streams == nil:
+		return errStarting
 	}
 	res := streams.Served(ref.Resource)
-	if res == nil {
-		return ref.Name + " is unknown to the operator"
+	switch {
+	case res == nil:
+		return unknown(ref)
+	case in.Kind == inspect.IntentRetry:
+		return i.retryNow(ctx, res, ref, in.Handler)
+	case in.Kind == inspect.IntentPauseObject:
+		return i.pauseObject(ctx, res, ref, in.Value)
 	}
-	var value any // null removes the annotation
-	if reason != "" {
-		value = reason
-	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": ref.UID, "annotations": map[string]any{state.PausedAnnotation: value},
-	}})
-	if err != nil {
-		return err.Error()
-	}
-	_, err = i.Deps.Client.Patch(ctx, res.Resource, ref.Namespace, ref.Name, "", patch.MergeType, body)
-	if kube.Classify(err) == kube.NotFound {
-		return ref.Name + " was deleted"
-	}
-	if err != nil {
-		return err.Error()
-	}
-	return ""
+	return i.startOver(ctx, res, ref)
 }
 
-// startOverPatience is how long startOver waits for the running cycle of the object.
-const startOverPatience = time.Second
+func unknown(ref *inspect.Ref) error { return errors.New(ref.Name + " is unknown to the operator") }
+func deleted(ref *inspect.Ref) error { return errors.New(ref.Name + " was deleted") }
 
-// startOver resets an object between two cycles, so that a running cycle cannot overwrite the reset with its outcome. It
-// waits up to startOverPatience for the result, and logs a failure that comes later. If it fails, it returns the reason.
-func (i *Intents) startOver(ctx context.Context, ref inspect.Ref) (reason string) {
-	streams := i.Streams.Load()
-	if streams == nil {
-		return "the operator is still starting"
+// newest returns the newest version of an object, which must exist.
+func (i *Intents) newest(ctx context.Context, res *core.ServedResource, ref *inspect.Ref) (*object.Object, error) {
+	obj, err := i.Deps.NewestVersion(ctx, res.Resource, ref.Namespace, ref.Name, ref.UID)
+	if err == nil && obj == nil {
+		err = deleted(ref)
 	}
-	done, late := make(chan string, 1), new(atomic.Bool)
-	queued := i.Deps.Queue.Between(queue.Key{Resource: ref.Resource, Object: ref.UID}, func(ctx context.Context) {
-		var reason string
-		if err := core.WithRecovery(func() { reason = startOver(ctx, i.Deps, streams, i.Memories, ref) }); err != nil {
-			reason = err.Error() // a custom storage panicked
-		}
-		if done <- reason; late.Load() && reason != "" {
-			i.Deps.Logger.Error("Cannot handle "+ref.Name+" from scratch: "+reason, observe.EventKey, observe.LogStartOverFailed)
-		}
-	})
-	if !queued {
-		return "the operator is stopping"
+	return obj, err
+}
+
+// requeue makes the operator handle a version of an object.
+func (i *Intents) requeue(resource string, version *object.Object) {
+	i.Deps.Queue.Again(queue.Live, resource, watch.Event{Type: watch.Modified, Object: version})
+}
+
+// retryNow calls the delayed and the failed handlers of an object at once, or only one of them.
+func (i *Intents) retryNow(ctx context.Context, res *core.ServedResource, ref *inspect.Ref, handler string) error {
+	known := i.Memories.Find(queue.Key{Resource: ref.Resource, Object: ref.UID})
+	switch {
+	case known == nil:
+		return unknown(ref)
+	case handler != "" && !hasHandler(res, handler):
+		return fmt.Errorf("there is no handler %q for %s", handler, ref.Name)
+	case known.Flags.Paused.Load():
+		return errors.New(ref.Name + " is paused by its annotation " + state.PausedAnnotation)
 	}
-	select {
-	case reason := <-done:
-		return reason
-	case <-ctx.Done():
-		return "the operator is stopping"
-	case <-time.After(startOverPatience):
-		late.Store(true)
+	obj, err := i.newest(ctx, res, ref)
+	if err == nil {
+		known.RetryNow(memory.NewRetryRequest(handler))
+		i.requeue(ref.Resource, obj)
 	}
-	select {
-	case reason := <-done: // at the same time as the timeout: the reason is logged or returned, or both
-		return reason
-	default:
-		return ""
-	}
+	return err
 }
 
 // hasHandler reports whether the resource has a handler, or the parent of a sub-handler, with the id.
@@ -249,24 +180,43 @@ func hasHandler(res *core.ServedResource, id string) bool {
 	return res.Handlers.Any(handlers.Changing, is) || res.Handlers.Any(handlers.Spawning, is) || res.Handlers.Any(handlers.Reconciling, is)
 }
 
-// retryAll calls the failed handlers of all objects again, or only one of them. If it fails, it returns the reason.
-func (i *Intents) retryAll(in inspect.Intent) (reason string) {
+// pauseObject sets the annotation that pauses an object to the reason; an empty reason removes the annotation.
+func (i *Intents) pauseObject(ctx context.Context, res *core.ServedResource, ref *inspect.Ref, reason string) error {
+	var value any // null removes the annotation
+	if reason != "" {
+		value = reason
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": ref.UID, "annotations": map[string]any{state.PausedAnnotation: value},
+	}})
+	if err == nil {
+		_, err = i.Deps.Client.Patch(ctx, res.Resource, ref.Namespace, ref.Name, "", patch.MergeType, body)
+	}
+	if kube.Classify(err) == kube.NotFound {
+		return deleted(ref)
+	}
+	return err
+}
+
+// retryAll calls the failed handlers of all objects again, or only one of them.
+func (i *Intents) retryAll(in inspect.Intent) error {
 	switch in.Value {
 	case "":
 	case inspect.RetryFormer:
 		i.Deps.State.RetryFormer.Store(true) // set first, so that the cycles of objects that are listed later queue their retries
 	default:
-		return "this operator does not know how to retry " + in.Value
+		return errors.New("this operator does not know how to retry " + in.Value)
 	}
+	var failed []queue.Key
 	for key, known := range i.Memories.All() {
 		if known.Flags.Failed.Load() != nil || known.Group.Load().HasFailed() {
-			i.Deps.Retries.Add(key, in.Handler)
+			failed = append(failed, key)
 		}
 	}
-	for _, key := range i.passes().Failed() {
+	for _, key := range append(failed, i.Parts.Load().Passes.Failed()...) {
 		i.Deps.Retries.Add(key, in.Handler)
 	}
-	return ""
+	return nil
 }
 
 // retryPatience limits the wait for the handlers of one object, before the next object is retried.
@@ -275,29 +225,30 @@ const retryPatience = time.Minute
 // RetryFailed calls the failed handlers of an object again. It waits until change handlers and the reconcile handler were called, at
 // most for retryPatience; it does not wait for daemons and timers. It does nothing if the object has no failures.
 func (i *Intents) RetryFailed(ctx context.Context, key queue.Key, handler string) error {
-	streams, known := i.Streams.Load(), i.Memories.Find(key)
-	if streams == nil || known == nil {
+	known, parts := i.Memories.Find(key), i.Parts.Load()
+	if known == nil { // so is every object before the connection
 		return nil
 	}
-	res, failed, object := streams.Served(key.Resource), known.Flags.Failed.Load(), i.passes().FailedObject(key)
-	if res == nil || failed == nil && object == nil && !known.Group.Load().HasFailed() {
+	res, failed, version := parts.Streams.Served(key.Resource), known.Flags.Failed.Load(), parts.Passes.FailedObject(key)
+	waits := failed != nil || version != nil
+	switch {
+	case res == nil || !waits && !known.Group.Load().HasFailed():
 		return nil
-	}
-	request := memory.NewRetryRequest(handler)
-	if failed == nil && object == nil {
-		known.RetryNow(request)
-		i.Deps.Queue.Again(queue.Live, key.Resource, watch.Event{Type: watch.Modified, Object: known.Group.Load().Live()})
-		return nil
-	}
-	if failed != nil {
+	case failed != nil:
 		newest, err := i.Deps.NewestVersion(ctx, res.Resource, failed.Namespace, failed.Name, key.Object)
 		if err != nil || newest == nil {
 			return err
 		}
-		object = newest
+		version = newest
+	case version == nil:
+		version = known.Group.Load().Live()
 	}
+	request := memory.NewRetryRequest(handler)
 	known.RetryNow(request)
-	i.Deps.Queue.Again(queue.Live, key.Resource, watch.Event{Type: watch.Modified, Object: object})
+	i.requeue(key.Resource, version)
+	if !waits {
+		return nil
+	}
 	select {
 	case <-request.Taken:
 	case <-time.After(retryPatience):

@@ -11,7 +11,7 @@ import (
 )
 
 func TestIntents_ReplayNeedsAdmissionHandlers(t *testing.T) {
-	i := &Intents{Deps: enginetest.BareDeps(t, &handlers.Registry{}, slog.New(slog.DiscardHandler))}
+	i := New(enginetest.BareDeps(t, &handlers.Registry{}, slog.New(slog.DiscardHandler)), nil, nil)
 	if reply := i.Handle(t.Context(), inspect.Intent{Kind: inspect.IntentReplay, Value: "1"}); reply.OK || !strings.Contains(reply.Error, "no admission handlers") {
 		t.Errorf("%+v", reply)
 	}

@@ -4,6 +4,7 @@ package peers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -153,11 +154,11 @@ func (p *Peerings) Close() {
 }
 
 // Freeze pauses all operators with a lower priority than [peering.FreezePriority] in all peering objects of this
-// operator, as "kopf freeze" does. If it fails, it returns the reason.
-func (p *Peerings) Freeze(ctx context.Context, lifetime string) (reason string) {
+// operator, as "kopf freeze" does.
+func (p *Peerings) Freeze(ctx context.Context, lifetime string) error {
 	limit, err := time.ParseDuration(lifetime)
 	if err != nil || limit < time.Second {
-		return fmt.Sprintf("freeze: for how long? %q is not a duration of at least a second", lifetime)
+		return fmt.Errorf("freeze: for how long? %q is not a duration of at least a second", lifetime)
 	}
 	now := time.Now()
 	peer := &peering.Peer{
@@ -167,18 +168,18 @@ func (p *Peerings) Freeze(ctx context.Context, lifetime string) (reason string) 
 	return p.writeAll(ctx, peer)
 }
 
-// ReleasePeer removes the record of a peer. If it fails, it returns the reason.
-func (p *Peerings) ReleasePeer(ctx context.Context, identity string) (reason string) {
+// ReleasePeer removes the record of a peer.
+func (p *Peerings) ReleasePeer(ctx context.Context, identity string) error {
 	switch {
 	case identity == "":
-		return "release: which peer?"
+		return errors.New("release: which peer?")
 	case identity == p.identity:
-		return "release: this operator would come back at once; pause it, or stop it"
+		return errors.New("release: this operator would come back at once; pause it, or stop it")
 	}
 	return p.writeAll(ctx, &peering.Peer{Identity: identity})
 }
 
-func (p *Peerings) writeAll(ctx context.Context, peer *peering.Peer) (reason string) {
+func (p *Peerings) writeAll(ctx context.Context, peer *peering.Peer) error {
 	var objects []*peeringObject
 	p.mu.Lock()
 	for _, object := range p.all {
@@ -190,14 +191,14 @@ func (p *Peerings) writeAll(ctx context.Context, peer *peering.Peer) (reason str
 	}
 	p.mu.Unlock()
 	if len(objects) == 0 {
-		return "this operator takes part in no peering"
+		return errors.New("this operator takes part in no peering")
 	}
 	for _, object := range objects {
 		patched, err := object.write(ctx, "", peer)
 		if err != nil {
-			return peering.Missing(err, object.name.Kind, object.name.Namespace, object.name.Name).Error()
+			return peering.Missing(err, object.name.Kind, object.name.Namespace, object.name.Name)
 		}
 		object.see(patched, false)
 	}
-	return ""
+	return nil
 }

@@ -2,13 +2,17 @@ package reviews
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
@@ -19,9 +23,41 @@ import (
 // nothing else changes. So another user cannot avoid a handler, whatever the request, and changes by handlers are
 // reviewed as well.
 
+const (
+	ownUserTimeout  = 5 * time.Second  // limits a request for the name of the operator's user
+	ownUserInterval = 30 * time.Second // delay after a failed request
+)
+
+// askOwnUser requests the name of the operator's user once. It reports whether no other request is necessary.
+func (r *Reviews) askOwnUser(ctx context.Context) (final bool) {
+	if r.deps.Settings.Admission.ReviewOwn {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, ownUserTimeout)
+	defer cancel()
+	answer, err := r.deps.Client.WithoutRetries().Do(ctx, kube.Request{
+		Method: http.MethodPost, Path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", ContentType: "application/json",
+		Body: []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`), // available since Kubernetes 1.28, to all users
+	})
+	var review any
+	if err == nil {
+		review, err = object.DecodeJSON(answer)
+	}
+	if err == nil {
+		user, _ := object.Lookup(review, object.Path{"status", "userInfo", "username"})
+		name, _ := user.(string)
+		r.ownUser.Store(&name)
+		return true
+	}
+	r.deps.Logger.Debug("Cannot find out the operator's own user name; its admission handlers are asked about its own records, too",
+		observe.EventKey, observe.LogReviewUnidentified, "error", err)
+	class := kube.Classify(err)
+	return class == kube.NotFound || class == kube.Forbidden
+}
+
 // isOwn reports whether a review only concerns the operator's own records.
 func (r *Reviews) isOwn(ctx context.Context, res *core.ServedResource, request *admission.Request) bool {
-	name := r.user.name.Load()
+	name := r.ownUser.Load()
 	if name == nil || *name == "" || request.User.Username != *name || request.Operation != handlers.OperationUpdate ||
 		request.Subresource != "" && request.Subresource != "status" || request.Object == nil || request.Old == nil {
 		return false

@@ -55,11 +55,11 @@ func TestReviews_OnlyOwnRecordsOfOwnUserPassUnasked(t *testing.T) {
 			s := r.deps.Settings
 			s.Finalizer, s.Progress, s.DiffBase = "kopf.zalando.org/KopfFinalizerMarker", state.NewSmartProgress(), state.NewAnnotationsDiffBase()
 			me := "me"
-			r.user.name.Store(&me)
+			r.ownUser.Store(&me)
 			if got := answerOf(t, ask(t, r, "/check", changeReview(tt.user, tt.subresource, tt.older, tt.newer))).Response; got.Allowed == tt.asked {
 				t.Errorf("%s, %s: %+v", family, name, got)
 			}
-			r.user.name.Store(nil)
+			r.ownUser.Store(nil)
 			if got := answerOf(t, ask(t, r, "/check", changeReview(tt.user, tt.subresource, tt.older, tt.newer))).Response; got.Allowed {
 				t.Errorf("%s, %s, by an operator that does not know its user: %+v", family, name, got)
 			}

@@ -26,50 +26,35 @@ type review struct {
 	size    int           // size of the request, in bytes
 	replay  string        // id of the replayed review; empty if the API server sent the review
 
-	subject  *observe.Subject
-	memo     any
-	tree     map[string]any // object as the API server sent it, set once a handler changes it; must not be modified
-	patch    *patch.Patch   // changes by the handlers so far
-	mutated  map[string]any // object with the patch applied
-	ops      []patch.Op     // patch for the API server
-	warnings warnings
-	errs     []error
-	called   []observe.ReviewedHandler
+	subject *observe.Subject
+	tree    map[string]any // object as the API server sent it, set once a handler changes it; must not be modified
+	patch   *patch.Patch   // changes by the handlers so far
+	mutated map[string]any // object with the patch applied
+	ops     []patch.Op     // patch for the API server
+	errs    []error
+	called  []observe.ReviewedHandler
+
+	mu       sync.Mutex
+	warnings []string
 }
 
-// warnings are the warnings of handlers. An abandoned handler may add some at any time.
-type warnings struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (w *warnings) add(more []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, more...)
-}
-
-// take returns the warnings. Later warnings are lost.
-func (w *warnings) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := w.all
-	w.all = nil
-	return all
+// warn adds warnings of a handler. An abandoned handler may call it at any time.
+func (v *review) warn(more []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.warnings = append(v.warnings, more...)
 }
 
 var errValidatorPatches = errors.New("it only validates, and cannot change the object; register it with OnMutate")
 
 // review calls the handlers of a review, and returns the response. An error means that the review cannot be answered.
 func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, error) {
-	if err := r.waitReady(ctx); err != nil {
-		return nil, err
-	}
-	res, err := r.find(v.request.Resource)
+	res, err := r.find(ctx, v.request.Resource)
 	if err != nil {
 		return nil, err
 	}
-	if err := v.checkID(res); err != nil {
+	asked, err := v.asked(res)
+	if err != nil {
 		return nil, err
 	}
 	began := r.deps.Now()
@@ -85,37 +70,41 @@ func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, e
 	}
 	v.patch = patch.NewPatch()
 	v.subject = r.subject(res, v.request)
-	v.memo = r.memo(res, v.request)
 	cause := &handlers.Cause{
 		Resource: res.Resource, Object: v.request.Subject(), Review: &v.request.Review, Context: ctx,
-		Views: &handlers.Views{Memo: v.memo},
+		Views: &handlers.Views{Memo: r.memo(res, v.request)},
 	}
-	selected, err := r.selected(v, res, cause)
+	selected, err := selected(v, res, cause)
 	if err != nil {
-		v.failed(r.handlerOf(v.request.HandlerID), err)
+		v.failed(asked, err)
 	}
 	for _, h := range selected {
 		r.call(ctx, v, h, cause)
 	}
-	response := admission.Respond(v.errs, v.warnings.take(), v.ops)
+	v.mu.Lock()
+	response := admission.Respond(v.errs, v.warnings, v.ops) // later warnings are lost
+	v.mu.Unlock()
 	r.emit(v, &response, began)
 	return &response, nil
 }
 
-// checkID returns an error if the resource has no handler with the review's handler id. The error fails the webhook
-// call, so that the webhook's failure policy decides, which the operator does not know.
-func (v *review) checkID(res *core.ServedResource) error {
-	id := v.request.HandlerID
-	if id == "" || res.Handlers.Any(handlers.Admission, func(h *handlers.Handler) bool { return h.ID == id }) {
-		return nil
+// asked returns the handler with the review's handler id; nil if the review has none. The error for an unknown id fails the
+// webhook call, so that the webhook's failure policy decides, which the operator does not know.
+func (v *review) asked(res *core.ServedResource) (*handlers.Handler, error) {
+	id, all := v.request.HandlerID, res.Handlers.Handlers(handlers.Admission)
+	if id == "" {
+		return nil, nil
 	}
-	return &admission.InvalidError{Status: http.StatusNotImplemented, Reason: fmt.Sprintf(
+	if i := slices.IndexFunc(all, func(h *handlers.Handler) bool { return h.ID == id }); i >= 0 {
+		return all[i], nil
+	}
+	return nil, &admission.InvalidError{Status: http.StatusNotImplemented, Reason: fmt.Sprintf(
 		"the operator has no admission handler %q of %s; register one with this id, or remove its webhook from the configuration",
 		admission.Clip(id), v.request.Resource)}
 }
 
 // selected returns the handlers to call. A filter that panics denies the request.
-func (r *Reviews) selected(v *review, res *core.ServedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
+func selected(v *review, res *core.ServedResource, cause *handlers.Cause) (selected []*handlers.Handler, err error) {
 	defer core.RecoverPanic(&err)
 	if err := checkWeight(v.request, "review", 1); err != nil {
 		return nil, err
@@ -145,9 +134,6 @@ func (r *Reviews) memo(res *core.ServedResource, request *admission.Request) any
 			return memo
 		}
 	}
-	if r.deps.NewMemo == nil {
-		return nil
-	}
 	return r.deps.NewMemo()
 }
 
@@ -159,22 +145,18 @@ func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 	a := &call.Attempt{
 		Subject: v.subject,
 		Call: &handlers.Call{
-			Cause: cause, Handler: h, Patch: changes, Memo: v.memo, Recorder: r.recorder(v, h),
-			Logger: v.subject.Logger.With(observe.HandlerKey, h.ID), Warn: v.warnings.add,
+			Cause: cause, Handler: h, Patch: changes, Memo: cause.Views.Memo, Recorder: r.recorder(v, h),
+			Logger: v.subject.Logger.With(observe.HandlerKey, h.ID), Warn: v.warn,
 		},
 		Grace: time.Millisecond, // the API server waits
 		Then: func(ctx context.Context) error {
 			if ctx.Err() != nil { // the handler may have left its work undone, whatever it returns
 				return fmt.Errorf("%s: its context has ended: %w", h, context.Cause(ctx))
 			}
-			switch {
-			case h.Family == handlers.Mutate:
-				return v.mutate(changes)
-			case !changes.Empty():
+			if h.Family == handlers.Validate && !changes.Empty() {
 				return handlers.AsPermanent(fmt.Errorf("%s: %w", h, errValidatorPatches))
-			default:
-				return nil
 			}
+			return v.mutate(changes)
 		},
 	}
 	out, _ := r.invoker.Try(ctx, a)
@@ -192,7 +174,7 @@ func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 // failures are ignored.
 func (v *review) failed(h *handlers.Handler, err error) {
 	if h != nil && h.Admission.IgnoreFailures {
-		v.warnings.add([]string{fmt.Sprintf("%s is ignored: %s", h.ID, handlers.ErrorText(err))})
+		v.warn([]string{fmt.Sprintf("%s is ignored: %s", h.ID, handlers.ErrorText(err))})
 		return
 	}
 	v.errs = append(v.errs, err)
@@ -218,15 +200,6 @@ func (v *review) mutate(changes *patch.Patch) error {
 	return nil
 }
 
-// handlerOf returns the admission handler with an id; nil if there is none.
-func (r *Reviews) handlerOf(id string) *handlers.Handler {
-	all := r.deps.Registry.Admission()
-	if i := slices.IndexFunc(all, func(h *handlers.Handler) bool { return h.ID == id }); i >= 0 {
-		return all[i]
-	}
-	return nil
-}
-
 // recorder returns the recorder of a handler; nil if it must not post Kubernetes events. Only a handler with side
 // effects may post events, and only about an existing object.
 func (r *Reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
@@ -239,7 +212,7 @@ func (r *Reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
 // emit emits the review, and keeps it for replays.
 func (r *Reviews) emit(v *review, response *admission.Response, began time.Time) {
 	var diff object.Diff
-	if r.history != nil && v.mutated != nil {
+	if r.history.prefix != "" && v.mutated != nil {
 		diff = object.ComputeDiff(v.tree, v.mutated)
 	}
 	observe.Emit(r.deps.Sink, observe.ReviewEnded{
@@ -249,17 +222,15 @@ func (r *Reviews) emit(v *review, response *admission.Response, began time.Time)
 }
 
 // Replay implements [AdmissionControl]. The review is a dry run.
-func (r *Reviews) Replay(id string) (reason string) {
+func (r *Reviews) Replay(id string) error {
 	former, kept := r.history.find(id)
 	if !kept {
-		return fmt.Sprintf("the review %q is not kept; only the newest ones of this run are", id)
+		return fmt.Errorf("the review %q is not kept; only the newest ones of this run are", id)
 	}
 	request := *former.request
 	request.DryRun = true
 	ctx, cancel := context.WithTimeoutCause(r.base, former.limit, handlers.ErrTimeout)
 	defer cancel()
-	if _, err := r.review(ctx, &review{request: &request, limit: former.limit, size: former.size, replay: id}); err != nil {
-		return err.Error()
-	}
-	return ""
+	_, err := r.review(ctx, &review{request: &request, limit: former.limit, size: former.size, replay: id})
+	return err
 }

@@ -1,6 +1,7 @@
 package reviews
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -12,9 +13,9 @@ import (
 // maxReviewBytes limits the total size of all kept reviews.
 const maxReviewBytes = 16 << 20
 
-// reviewHistory keeps the newest reviews for replays. It is safe for concurrent use. A nil history keeps nothing.
+// reviewHistory keeps the newest reviews for replays. It is safe for concurrent use.
 type reviewHistory struct {
-	prefix string // distinguishes this run of the operator from other runs
+	prefix string // distinguishes this run of the operator from other runs; empty if no reviews are kept
 
 	mu    sync.Mutex
 	last  uint64
@@ -30,16 +31,8 @@ type keptReview struct {
 	size    int           // size of the request, in bytes
 }
 
-// newReviewHistory returns a history; nil without an inspector, because only inspector clients request replays.
-func newReviewHistory(started time.Time, inspected bool) *reviewHistory {
-	if !inspected {
-		return nil
-	}
-	return &reviewHistory{prefix: strconv.FormatInt(started.UnixMilli(), 36) + "-"}
-}
-
 func (h *reviewHistory) add(v keptReview) (id string) {
-	if h == nil {
+	if h.prefix == "" {
 		return ""
 	}
 	h.mu.Lock()
@@ -62,15 +55,11 @@ func (h *reviewHistory) add(v keptReview) (id string) {
 
 // find returns a kept review, or false if it is not kept.
 func (h *reviewHistory) find(id string) (keptReview, bool) {
-	if h == nil {
-		return keptReview{}, false
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, kept := range h.kept {
-		if kept.id == id {
-			return kept, true
-		}
+	i := slices.IndexFunc(h.kept, func(v keptReview) bool { return v.id == id })
+	if i < 0 {
+		return keptReview{}, false
 	}
-	return keptReview{}, false
+	return h.kept[i], true
 }

@@ -37,12 +37,20 @@ func (r *Reviews) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(req.Context(), cancel)() // the API server stopped waiting
 	body, err := r.answer(ctx, w, req, limit)
-	if err != nil {
-		r.reject(w, req, err)
+	if err == nil {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body) // an error means that the client has disconnected
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // an error means that the client has disconnected
+	status := http.StatusBadRequest
+	if known, ok := errors.AsType[*admission.InvalidError](err); ok {
+		status = known.Status
+	} else if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		status = http.StatusRequestEntityTooLarge
+	}
+	r.deps.Logger.Debug("Cannot answer a request to the webhooks: "+err.Error(),
+		observe.EventKey, observe.LogReviewRejected, "status", status, "path", req.URL.Path)
+	http.Error(w, err.Error(), status)
 }
 
 // answer returns the body of the response to a request.
@@ -55,7 +63,12 @@ func (r *Reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.R
 	if err != nil {
 		return nil, err
 	}
-	request.Header, request.TLS, request.HandlerID = headerOf(req), verified(req.TLS), r.handlerAt(req.URL.Path)
+	header := req.Header.Clone()
+	header.Del(replayHeader)
+	if req.Host != "" { // the HTTP server stores it separately
+		header.Set("Host", req.Host)
+	}
+	request.Header, request.TLS, request.HandlerID = header, verified(req.TLS), r.handlerAt(req.URL.Path)
 	asked := review{request: request, limit: limit, replay: req.Header.Get(replayHeader), size: len(body)}
 	request.DryRun = request.DryRun || asked.replay != ""
 	response, err := r.review(ctx, &asked)
@@ -63,16 +76,6 @@ func (r *Reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.R
 		return nil, err
 	}
 	return response.Encode(request.APIVersion, request.UID)
-}
-
-// headerOf returns a request's headers for handlers, including the Host, which the HTTP server stores separately.
-func headerOf(req *http.Request) http.Header {
-	header := req.Header.Clone()
-	header.Del(replayHeader)
-	if req.Host != "" {
-		header.Set("Host", req.Host)
-	}
-	return header
 }
 
 // verified returns the connection state for handlers, without unverified client certificates, because any client can
@@ -97,19 +100,6 @@ func readReview(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// reject responds to a request that is not a review, or that cannot be answered.
-func (r *Reviews) reject(w http.ResponseWriter, req *http.Request, err error) {
-	status := http.StatusBadRequest
-	if known, ok := errors.AsType[*admission.InvalidError](err); ok {
-		status = known.Status
-	} else if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		status = http.StatusRequestEntityTooLarge
-	}
-	r.deps.Logger.Debug("Cannot answer a request to the webhooks: "+err.Error(),
-		observe.EventKey, observe.LogReviewRejected, "status", status, "path", req.URL.Path)
-	http.Error(w, err.Error(), status)
-}
-
 // timeLimit returns the time limit for the handlers. It is slightly shorter than the timeout of the API server, so that
 // the response arrives in time.
 func timeLimit(req *http.Request) time.Duration {
@@ -126,9 +116,11 @@ func (r *Reviews) handlerAt(path string) string {
 	if rest, ok := strings.CutPrefix(path, *r.prefix.Load()); ok && (rest == "" || rest[0] == '/') {
 		path = rest
 	}
-	id := strings.Trim(path, "/")
-	if known, ok := r.ids[id]; ok {
-		return known
+	name := strings.Trim(path, "/")
+	for id, known := range r.webhooks.names {
+		if known == name && r.webhooks.names[name] == "" {
+			return id
+		}
 	}
-	return id
+	return name
 }

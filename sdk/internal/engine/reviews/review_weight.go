@@ -7,7 +7,6 @@ import (
 	"runtime"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
-	"github.com/kopf-dev/kopf/sdk/internal/budget"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 )
@@ -27,23 +26,13 @@ const (
 	collectedReview = 32 << 20
 )
 
-// decoded limits the memory of the decoded objects of all reviews. Small reviews never wait for large ones.
-type decoded struct{ small, large *budget.Budget }
-
-func newDecoded() decoded { return decoded{budget.New(maxSmallDecoded), budget.New(maxDecoded)} }
-
-// of returns the budget for reviews of a weight.
-func (d decoded) of(weight int64) *budget.Budget {
-	if weight <= smallReview {
-		return d.small
-	}
-	return d.large
-}
-
 // claim waits until there is memory for the decoded objects of a review. The returned function ends the review, and
 // drops the decoded objects, so that a kept review only needs memory for its JSON.
 func (r *Reviews) claim(ctx context.Context, request *admission.Request) (end func(), err error) {
-	b := r.decoded.of(request.Weight)
+	b := r.large
+	if request.Weight <= smallReview {
+		b = r.small
+	}
 	if !b.Take(ctx, request.Weight) {
 		return nil, &admission.InvalidError{
 			Status: http.StatusServiceUnavailable, Reason: "reviews of large objects have taken too long; try again with a smaller object",
@@ -52,9 +41,7 @@ func (r *Reviews) claim(ctx context.Context, request *admission.Request) (end fu
 	return func() {
 		dropped := false
 		for _, obj := range []*object.Object{request.Object, request.Old} {
-			if obj != nil && obj.DropTree() {
-				dropped = true
-			}
+			dropped = obj != nil && obj.DropTree() || dropped
 		}
 		if dropped && request.Weight >= collectedReview {
 			runtime.GC()

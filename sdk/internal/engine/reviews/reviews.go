@@ -1,17 +1,84 @@
+// Package reviews calls admission handlers for the reviews of the API server, and maintains the webhook configurations.
 package reviews
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/budget"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
+
+// ErrNoWayIn is wrapped by the error of an operator that has admission handlers but no server for their reviews.
+var ErrNoWayIn = errors.New("the cluster has no way to reach the admission handlers")
+
+var errServerEnded = errors.New("the webhook server has stopped by itself")
+
+// The reasons why an operator with admission handlers is not ready.
+var (
+	errUnconnected  = errors.New("the operator is not connected to the cluster yet")
+	errUnregistered = errors.New("the webhooks are not registered in the cluster yet")
+	errUnindexed    = errors.New("the indices are not complete yet; admission reviews wait for them")
+)
+
+// CheckWayIn returns an error if the operator has admission handlers but no server for their reviews.
+func CheckWayIn(registry *handlers.Registry, settings *core.Settings) error {
+	all := registry.Admission()
+	if planning.On() || len(all) == 0 || settings.Admission.Serve != nil { // the control plane of a plan calls no webhooks
+		return nil
+	}
+	names := make([]string, len(all))
+	for i, h := range all {
+		names[i] = h.ID + " (" + h.ShortSource() + ")"
+	}
+	return fmt.Errorf("%w %s: set Settings.Admission.Server to a *webhook.Server, or use --webhook-listen; "+
+		"kopf dev and kopf run choose a way in with --webhook=auto", ErrNoWayIn, strings.Join(names, ", "))
+}
+
+// AdmissionControl is the operator's part in admission: it answers reviews, and registers the webhooks in the cluster. It is an
+// interface, so that operators without admission handlers do not link its implementation.
+type AdmissionControl interface {
+	Start(ctx context.Context, failed func(error))      // starts the server and the webhooks; calls failed if the server ends before Stop
+	Serve(rs []resources.Resource, namespaces []string) // sets the known resources and the served namespaces; none stand for all
+	Unready() error                                     // returns the reason why reviews are not answered yet; nil if they are
+	Indexed()                                           // unblocks the reviews that are waiting for the indices
+	Replay(id string) error                             // calls the handlers for an earlier review again
+	Withdraw(ctx context.Context)                       // stops managing the webhooks, and removes the ones that are not persistent
+	Stop()                                              // stops the server, after it has answered the pending reviews
+}
+
+// NewControl is a constructor of an operator's admission control. Handlers get the values of the context, but not its end.
+type NewControl func(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, identity string, inspected bool) AdmissionControl
+
+// NoAdmission is the admission control of an operator that has no admission handlers, or is not connected to the cluster yet.
+var NoAdmission AdmissionControl = noAdmission{}
+
+type noAdmission struct{}
+
+func (noAdmission) Start(context.Context, func(error))   {}
+func (noAdmission) Serve([]resources.Resource, []string) {}
+func (noAdmission) Unready() error                       { return errUnconnected }
+func (noAdmission) Indexed()                             {}
+func (noAdmission) Withdraw(context.Context)             {}
+func (noAdmission) Stop()                                {}
+func (noAdmission) Replay(string) error {
+	return errors.New("the operator has no admission handlers, or is still starting")
+}
 
 // Reviews answers the reviews of the API server, and registers the webhooks. It implements [AdmissionControl], and is safe for
 // concurrent use.
@@ -20,78 +87,115 @@ type Reviews struct {
 	memories *memory.Memories
 	invoker  *call.Invoker
 	base     context.Context // base context of the handlers, with the indices
-	history  *reviewHistory
-	user     *ownUser
-	ids      map[string]string // ids of the handlers, by id and by the name of the webhook
-	prefix   atomic.Pointer[string]
-	decoded  decoded
+	history  reviewHistory
+	ownUser  atomic.Pointer[string] // name of the user of the operator's requests; nil until the API server has responded
+	prefix   atomic.Pointer[string] // path before the ids of handlers
 	webhooks *webhooks
-	gated    bool // reviews wait for the indices
+
+	small, large *budget.Budget // limits of the memory of the decoded objects; small reviews never wait for large ones
 
 	stopServing, stopManaging context.CancelFunc
 	serving, managing         sync.WaitGroup
 
-	known     atomic.Pointer[map[admission.GroupVersionResource]*core.ServedResource]
-	ready     chan struct{} // closed when reviews can be answered
-	readyOnce sync.Once
+	known   atomic.Pointer[map[admission.GroupVersionResource]*core.ServedResource]
+	gated   bool // reviews wait for the indices
+	indexed atomic.Bool
+	ready   chan struct{} // closed when reviews can be answered
 }
 
-// newReviews returns the HTTP handler for reviews, without webhooks. Handlers get the values of the context, but not its end.
-func newReviews(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, inspected bool) *Reviews {
+// NewAdmissionControl is the [NewControl] of operators with admission handlers.
+func NewAdmissionControl(ctx context.Context, d *core.Deps, m *memory.Memories, i *call.Invoker, identity string, inspected bool) AdmissionControl {
 	r := &Reviews{
-		decoded: newDecoded(),
-		deps:    d, memories: m, invoker: i, base: context.WithoutCancel(ctx), ids: map[string]string{},
-		history: newReviewHistory(d.Now(), inspected), user: &ownUser{deps: d}, ready: make(chan struct{}),
+		deps: d, memories: m, invoker: i, base: context.WithoutCancel(ctx), webhooks: newWebhooks(d, identity),
+		small: budget.New(maxSmallDecoded), large: budget.New(maxDecoded), ready: make(chan struct{}),
+		gated: slices.ContainsFunc(d.Registry.All(), func(h *handlers.Handler) bool { return h.Family == handlers.Index }),
 	}
-	names := admission.Names(d.Registry.Admission())
-	for id, name := range names {
-		r.ids[name] = id
-	}
-	for id := range names {
-		r.ids[id] = id
+	if inspected { // only inspector clients request replays
+		r.history.prefix = strconv.FormatInt(d.Now().UnixMilli(), 36) + "-"
 	}
 	r.prefix.Store(new(string))
 	return r
 }
 
-// serve sets the resources whose reviews are answered.
-func (r *Reviews) serve(rs []resources.Resource) {
+// Start implements [AdmissionControl].
+func (r *Reviews) Start(ctx context.Context, failed func(error)) {
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	managing, stopManaging := context.WithCancel(context.WithoutCancel(ctx))
+	r.stopServing, r.stopManaging = stopServing, stopManaging
+	r.serving.Go(func() {
+		err := r.deps.Settings.Admission.Serve(serving, r.deps.Logger, r, r.announced)
+		if err != nil || serving.Err() == nil {
+			failed(cmp.Or(err, errServerEnded))
+		}
+	})
+	r.managing.Go(func() { r.webhooks.run(managing) })
+	if !r.askOwnUser(ctx) { // asked before the operator makes changes
+		r.managing.Go(func() {
+			for !r.askOwnUser(managing) && core.Sleep(managing, ownUserInterval) == nil {
+			}
+		})
+	}
+}
+
+// announced records the URL or service at which the API server reaches the server.
+func (r *Reviews) announced(client admission.ClientConfig) {
+	r.prefix.Store(new(client.Path()))
+	r.deps.Logger.Debug("Serving admission reviews at "+client.String(), observe.EventKey, observe.LogWebhookServed)
+	r.webhooks.announced(client)
+}
+
+// Serve implements [AdmissionControl].
+func (r *Reviews) Serve(rs []resources.Resource, namespaces []string) {
 	known := make(map[admission.GroupVersionResource]*core.ServedResource, len(rs))
 	for i := range rs {
 		key := admission.GroupVersionResource{Group: rs[i].Group, Version: rs[i].Version, Resource: rs[i].Plural}
 		known[key] = core.NewServedResource(r.deps.Registry, &rs[i], true)
 	}
 	r.known.Store(&known)
+	r.webhooks.serve(rs, namespaces)
+	if !r.gated {
+		r.Indexed()
+	}
 }
 
 // Indexed implements [AdmissionControl].
-func (r *Reviews) Indexed() { r.readyOnce.Do(func() { close(r.ready) }) }
-
-// begun reports whether reviews are unblocked.
-func (r *Reviews) begun() bool {
-	select {
-	case <-r.ready:
-		return true
-	default:
-		return false
+func (r *Reviews) Indexed() {
+	if !r.indexed.Swap(true) {
+		close(r.ready)
 	}
 }
 
-// waitReady waits until the resources are known and the indices are complete.
-func (r *Reviews) waitReady(ctx context.Context) error {
-	if r.begun() {
-		return nil
+// Unready implements [AdmissionControl].
+func (r *Reviews) Unready() error {
+	switch {
+	case !r.webhooks.registered.Load():
+		return errUnregistered
+	case !r.indexed.Load():
+		return errUnindexed
 	}
+	return nil
+}
+
+// Withdraw implements [AdmissionControl].
+func (r *Reviews) Withdraw(ctx context.Context) {
+	r.stopManaging()
+	r.managing.Wait()
+	r.webhooks.withdraw(ctx)
+}
+
+// Stop implements [AdmissionControl].
+func (r *Reviews) Stop() {
+	r.stopServing()
+	r.serving.Wait()
+}
+
+// find returns the resource of a review. It waits until the resources are known and the indices are complete.
+func (r *Reviews) find(ctx context.Context, of admission.GroupVersionResource) (*core.ServedResource, error) {
 	select {
 	case <-r.ready:
-		return nil
 	case <-ctx.Done():
-		return &admission.InvalidError{Status: http.StatusServiceUnavailable, Reason: "the operator is still starting"}
+		return nil, &admission.InvalidError{Status: http.StatusServiceUnavailable, Reason: "the operator is still starting"}
 	}
-}
-
-// find returns the resource of a review.
-func (r *Reviews) find(of admission.GroupVersionResource) (*core.ServedResource, error) {
 	if known := r.known.Load(); known != nil {
 		if res := (*known)[of]; res != nil {
 			return res, nil

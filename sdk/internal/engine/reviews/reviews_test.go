@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/enginetest"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -224,15 +223,14 @@ func TestReviews_UnknownHandlerFailsTheCall(t *testing.T) {
 func TestReviews_WaitForIndices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := enginetest.BareDeps(t, admissionHandlers(doing("check", func(context.Context, *handlers.Call) error { return nil })), slog.New(slog.DiscardHandler))
-		r := newReviews(t.Context(), d, &memory.Memories{}, call.NewInvoker(d.Now, d.Sink, 0), false)
+		r := newTestReviews(t, d, &memory.Memories{})
 		if w := ask(t, r, "/check?timeout=1s", reviewOf("CREATE", "")); w.Code != http.StatusServiceUnavailable {
 			t.Errorf("before the start: %d", w.Code)
 		}
 		answer := make(chan *httptest.ResponseRecorder)
 		go func() { answer <- ask(t, r, "/check", reviewOf("CREATE", "")) }()
 		synctest.Wait()
-		r.serve([]resources.Resource{kex})
-		r.Indexed()
+		r.Serve([]resources.Resource{kex}, nil)
 		if got := answerOf(t, <-answer); !got.Response.Allowed {
 			t.Errorf("got %+v", got)
 		}
@@ -245,9 +243,8 @@ func TestReviews_MemosAreThoseOfRememberedObjects(t *testing.T) {
 		seen = append(seen, call.Memo)
 		return nil
 	})), slog.New(slog.DiscardHandler)), &memory.Memories{}
-	r := newReviews(t.Context(), d, all, call.NewInvoker(d.Now, d.Sink, 0), false)
-	r.serve([]resources.Resource{kex})
-	r.Indexed()
+	r := newTestReviews(t, d, all)
+	r.Serve([]resources.Resource{kex}, nil)
 	key := queue.Key{Resource: kex.Key(), Object: "uid-x"}
 	memo := all.Recall(key, "ns", false, d.NewMemo).Memo
 	for _, operation := range []string{"CREATE", "UPDATE", "DELETE"} {
@@ -281,8 +278,8 @@ func TestReviews_ReplaysAreDryRuns(t *testing.T) {
 	r.deps.Sink.Subscribe(&listener)
 	answerOf(t, ask(t, r, "/inject", reviewOf("CREATE", "")))
 	first := listener.reviews[0]
-	if reason := r.Replay(first.ID); reason != "" {
-		t.Fatal(reason)
+	if err := r.Replay(first.ID); err != nil {
+		t.Fatal(err)
 	}
 	second := listener.reviews[1]
 	if second.Replay != first.ID || second.ID == first.ID || !second.Request.DryRun || len(dry) != 2 || dry[0] || !dry[1] {
@@ -291,8 +288,8 @@ func TestReviews_ReplaysAreDryRuns(t *testing.T) {
 	if len(second.Diff) != 1 || second.Diff[0].Path.String() != "spec.b" {
 		t.Errorf("the diff is %v", second.Diff)
 	}
-	if reason := r.Replay("nonsense"); !strings.Contains(reason, "nonsense") {
-		t.Errorf("answered %q", reason)
+	if err := r.Replay("nonsense"); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("answered %v", err)
 	}
 }
 
@@ -328,7 +325,7 @@ func TestReviews_ManyAtOnce(t *testing.T) {
 }
 
 func TestReviewHistory_Bounded(t *testing.T) {
-	h := newReviewHistory(time.Now(), true)
+	h := &reviewHistory{prefix: "run-"}
 	for range 3 * inspect.MaxReviews {
 		h.add(keptReview{size: 1})
 	}

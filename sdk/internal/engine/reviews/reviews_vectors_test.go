@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/enginetest"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -101,10 +102,14 @@ func recordedRegistry(called *calledIDs) *handlers.Registry {
 func testReviews(t testing.TB, registry *handlers.Registry, served ...resources.Resource) *Reviews {
 	t.Helper()
 	d := enginetest.BareDeps(t, registry, slog.New(slog.DiscardHandler))
-	r := newReviews(t.Context(), d, &memory.Memories{}, call.NewInvoker(d.Now, d.Sink, 0), true)
-	r.serve(served)
-	r.Indexed()
+	r := newTestReviews(t, d, &memory.Memories{})
+	r.Serve(served, nil)
 	return r
+}
+
+func newTestReviews(t testing.TB, d *core.Deps, m *memory.Memories) *Reviews {
+	t.Helper()
+	return NewAdmissionControl(t.Context(), d, m, call.NewInvoker(d.Now, d.Sink, 0), "me", true).(*Reviews)
 }
 
 var kex = resources.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true}

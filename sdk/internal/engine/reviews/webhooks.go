@@ -1,19 +1,95 @@
 package reviews
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
+
+// Configuration is the webhook configuration of a family of admission handlers.
+type Configuration struct {
+	Resource *resources.Resource
+	Handlers []*handlers.Handler // in the order of registration
+
+	family handlers.Family
+	title  string // for log lines, as in Python operators
+
+	// Used only by the goroutine that writes the configurations, and after its end.
+	state observe.WebhookState
+	claim *claimed // last written claim of the operator; nil if there is none
+}
+
+// Configurations returns the webhook configurations of handlers, in the order in which the operator writes them.
+func Configurations(all []*handlers.Handler) []*Configuration {
+	cs := []*Configuration{{family: handlers.Validate, title: "validating"}, {family: handlers.Mutate, title: "mutating"}}
+	for _, c := range cs {
+		c.Resource = &resources.Resource{
+			Group: "admissionregistration.k8s.io", Version: "v1", Plural: c.title + "webhookconfigurations",
+			Kind: admission.ConfigurationKind(c.family), Preferred: true,
+		}
+		c.Handlers = slices.DeleteFunc(slices.Clone(all), func(h *handlers.Handler) bool { return h.Family != c.family })
+	}
+	return cs
+}
+
+// webhooks maintains the webhook configurations in the cluster, according to the handlers, the resources and the
+// announced client configuration.
+type webhooks struct {
+	deps           *core.Deps
+	identity       string // identity of the operator in its claims
+	configurations []*Configuration
+	names          map[string]string // names of the webhooks by the ids of the handlers
+	changed        core.Wakeup
+
+	registered atomic.Bool // the webhooks were registered in the cluster once, or are not managed
+
+	mu         sync.Mutex
+	client     *admission.ClientConfig // nil until it is announced
+	resources  []resources.Resource
+	known      bool // set when the resources are known
+	namespaces []string
+}
+
+func newWebhooks(d *core.Deps, identity string) *webhooks {
+	all := d.Registry.Admission()
+	return &webhooks{
+		deps: d, identity: identity, configurations: Configurations(all), names: admission.Names(all), changed: core.NewWakeup(),
+	}
+}
+
+// options returns the options for building the webhooks, and whether they are complete.
+func (w *webhooks) options() (admission.Options, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	settings := &w.deps.Settings.Admission
+	o := admission.Options{
+		Resources: w.resources, Suffix: settings.Managed, Names: w.names, Development: settings.Session != "", Namespaces: w.namespaces,
+		Confined: settings.Confined,
+	}
+	if w.client == nil {
+		return o, false
+	}
+	o.Client = *w.client
+	return o, w.known
+}
+
+func (w *webhooks) name() string {
+	return admission.ConfigurationName(w.deps.Settings.Admission.Managed, w.deps.Settings.Admission.Session)
+}
 
 // webhooksInterval is how often the configurations are written again, because another program may have removed the
 // webhooks, and because claims and the marks of development sessions expire.
@@ -48,12 +124,14 @@ func (w *webhooks) run(ctx context.Context) {
 		var again <-chan time.Time
 		options, ok := w.options()
 		if ok {
+			delay := webhooksInterval
 			if err := w.write(ctx, options); err != nil {
-				again = time.After(webhooksRetries[min(failures, len(webhooksRetries)-1)])
+				delay = webhooksRetries[min(failures, len(webhooksRetries)-1)]
 				failures++
 			} else {
-				failures, again = 0, time.After(webhooksInterval)
+				failures = 0
 			}
+			again = time.After(delay)
 		}
 		w.emit(options)
 		select {
@@ -71,17 +149,20 @@ func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 		return nil
 	}
 	var errs []error
-	for _, f := range AdmissionFamilies {
-		err := w.put(ctx, f, admission.Build(w.of(f.Family), o))
+	for _, c := range w.configurations {
+		err := w.put(ctx, c, admission.Build(c.Handlers, o))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		before := c.state.Err
+		c.state = observe.WebhookState{State: inspect.WebhookInstalled}
 		if err != nil {
-			w.failed(f.Family, f.title, err)
+			c.state = observe.WebhookState{State: inspect.WebhookFailed, Err: err}
 			errs = append(errs, err)
-			continue
+			if before == nil || before.Error() != err.Error() { // each reason is logged once
+				w.logFailed(c, err)
+			}
 		}
-		w.states[f.Family] = observe.WebhookState{State: inspect.WebhookInstalled}
 	}
 	if errs == nil && !w.registered.Swap(true) {
 		w.warnOfGap()
@@ -89,35 +170,27 @@ func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 	return errors.Join(errs...)
 }
 
-// failed logs why a configuration could not be written, once for each reason.
-func (w *webhooks) failed(family handlers.Family, title string, err error) {
-	before := w.states[family]
-	w.states[family] = observe.WebhookState{State: inspect.WebhookFailed, Err: err}
-	if before.Err != nil && before.Err.Error() == err.Error() {
-		return
-	}
+func (w *webhooks) logFailed(c *Configuration, err error) {
 	advice := "retrying"
 	if kube.Classify(err) == kube.Forbidden {
-		advice = "allow the operator to create and patch " + ConfigurationResources[family].Plural
+		advice = "allow the operator to create and patch " + c.Resource.Plural
 	}
-	w.deps.Logger.Error(fmt.Sprintf("Cannot configure the %s webhook %s; %s", title, w.name(), advice),
+	w.deps.Logger.Error(fmt.Sprintf("Cannot configure the %s webhook %s; %s", c.title, w.name(), advice),
 		observe.EventKey, observe.LogWebhookFailed, "error", err)
 }
 
 func (w *webhooks) emit(o admission.Options) {
 	states := map[handlers.Family]observe.WebhookState{}
-	for _, f := range AdmissionFamilies {
-		state := w.states[f.Family]
-		switch {
-		case o.Suffix == "":
+	for _, c := range w.configurations {
+		state := c.state
+		if o.Suffix == "" {
 			state.State = inspect.WebhookUnmanaged
-		case state.State == "":
-			state.State = inspect.WebhookPending
 		}
-		states[f.Family] = state
+		state.State = cmp.Or(state.State, inspect.WebhookPending)
+		states[c.family] = state
 	}
 	observe.Emit(w.deps.Sink, observe.WebhooksChanged{
 		Client: o.Client, Managed: o.Suffix, Session: w.deps.Settings.Admission.Session,
-		Webhooks: admission.Build(w.all, o), States: states,
+		Webhooks: admission.Build(w.deps.Registry.Admission(), o), States: states,
 	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
-	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
@@ -35,83 +34,73 @@ func (w *webhooks) withdraw(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, withdrawalTimeout)
 	defer cancel()
-	var changed atomic.Bool
+	var noticeable atomic.Bool
 	var leaving sync.WaitGroup
-	for _, f := range AdmissionFamilies {
-		if w.claims[f.Family] == nil {
+	for _, c := range w.configurations {
+		if c.claim == nil {
 			continue
 		}
 		leaving.Go(func() {
-			remaining, err := w.remaining(f.Family, options)
-			noticeable := false
-			if err == nil {
-				noticeable, err = w.leave(ctx, f, remaining)
-			}
+			left, err := w.leave(ctx, c, options)
 			if err != nil && kube.Classify(err) != kube.NotFound {
-				w.deps.Logger.Error(fmt.Sprintf("Cannot remove the webhooks of the %s webhook %s; requests may be refused until it is deleted", f.title, w.name()),
+				w.deps.Logger.Error(fmt.Sprintf("Cannot remove the webhooks of the %s webhook %s; requests may be refused until it is deleted", c.title, w.name()),
 					observe.EventKey, observe.LogWebhookFailed, "error", err)
 			}
-			if noticeable && err == nil {
-				changed.Store(true)
+			if left && err == nil {
+				noticeable.Store(true)
 			}
 		})
 	}
 	leaving.Wait()
-	if changed.Load() {
+	if noticeable.Load() {
 		_ = core.Sleep(ctx, withdrawalDelay) // the end of the context means that the delay was long enough
 	}
 }
 
-// remaining returns the persistent webhooks; nil if all webhooks are persistent.
-func (w *webhooks) remaining(family handlers.Family, o admission.Options) (json.RawMessage, error) {
-	hs := w.of(family)
+// leave removes the operator's claim from a configuration. The last operator reduces the webhooks to the persistent ones,
+// unless all are persistent. It reports whether API servers may still call this operator.
+func (w *webhooks) leave(ctx context.Context, c *Configuration, o admission.Options) (noticeable bool, err error) {
+	var remaining json.RawMessage // nil if all webhooks are persistent
 	o.PersistentOnly = true
-	webhooks := admission.Build(hs, o)
-	if len(webhooks) == len(hs) {
-		return nil, nil
+	if persistent := admission.Build(c.Handlers, o); len(persistent) < len(c.Handlers) {
+		if remaining, err = json.Marshal(persistent); err != nil {
+			return false, err
+		}
 	}
-	return json.Marshal(webhooks)
-}
-
-// leave removes the operator's claim from a configuration. The last operator reduces the webhooks to the remaining ones,
-// unless these are nil. It reports whether API servers may still call this operator.
-func (w *webhooks) leave(ctx context.Context, f admissionFamily, remaining json.RawMessage) (noticeable bool, err error) {
 	for {
-		found, err := w.look(ctx, w.deps.Client, f.Family)
+		found, err := w.look(ctx, w.deps.Client, c)
 		if err != nil {
 			return false, err
 		}
-		others := found.Others(w.identity, w.deps.Now())
-		webhooks, heir := w.inherited(w.claims[f.Family], others, remaining)
+		webhooks, heir := inherited(c.claim, found.Others(w.identity, w.deps.Now()), remaining)
 		switch {
 		case heir != "":
-			w.deps.Logger.Info(fmt.Sprintf("Leaving the %s webhook %s to another operator: %s", f.title, w.name(), heir),
+			w.deps.Logger.Info(fmt.Sprintf("Leaving the %s webhook %s to another operator: %s", c.title, w.name(), heir),
 				observe.EventKey, observe.LogWebhookShared)
 		case webhooks != nil:
 			w.deps.Logger.Info(fmt.Sprintf("Cleaning up the admission webhook %s.", w.name()),
-				observe.EventKey, observe.LogWebhookRemoved, "kind", f.title)
+				observe.EventKey, observe.LogWebhookRemoved, "kind", c.title)
 		}
-		err = w.send(ctx, w.deps.Client, f.Family, found, found.Leaving(w.identity, webhooks, w.deps.Now()))
-		if kube.Classify(err) == kube.Conflict {
-			continue // another operator claimed or released the configuration concurrently
+		err = w.send(ctx, w.deps.Client, c, found, found.Leaving(w.identity, webhooks, w.deps.Now()))
+		if kube.Classify(err) != kube.Conflict { // otherwise, another operator claimed or released the configuration concurrently
+			return remaining != nil || heir != "", err
 		}
-		return remaining != nil || heir != "", err
 	}
 }
 
 // inherited returns the webhooks to leave in the configuration, and the operator that takes them over; nil keeps the
 // current webhooks. No remaining webhook may call this operator. If the other operators' webhooks are unknown, these
 // operators write them within a minute.
-func (w *webhooks) inherited(own *claimed, others []admission.Claim, remaining json.RawMessage) (webhooks json.RawMessage, heir string) {
+func inherited(own *claimed, others []admission.Claim, remaining json.RawMessage) (webhooks json.RawMessage, heir string) {
 	if len(others) == 0 {
 		return remaining, ""
 	}
-	newest := others[0]
-	switch same := func(c admission.Claim) bool { return c.Content == own.Content }; {
+	newest, same := others[0], slices.IndexFunc(others, func(c admission.Claim) bool { return c.Content == own.Content })
+	switch {
 	case newest.After(&own.Claim):
 		return nil, newest.Operator
-	case slices.ContainsFunc(others, same):
-		return nil, others[slices.IndexFunc(others, same)].Operator
+	case same >= 0:
+		return nil, others[same].Operator
 	case newest.Operator == own.previous.Operator && newest.Content == own.previous.Content:
 		return own.restored, newest.Operator
 	}

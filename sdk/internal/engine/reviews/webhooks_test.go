@@ -227,6 +227,7 @@ func TestWebhooks_RefusalsAreToldOnceAndRetried(t *testing.T) {
 			return 0
 		}}
 		w := testWebhooks(t, c, &log, handlers.Handler{ID: "check"}, handlers.Handler{ID: "inject", Family: handlers.Mutate})
+		validating, mutating := w.configurations[0], w.configurations[1]
 		for range 3 {
 			if err := w.writeNow(t); err == nil {
 				t.Errorf("%d: no error", code)
@@ -238,12 +239,12 @@ func TestWebhooks_RefusalsAreToldOnceAndRetried(t *testing.T) {
 		if code == 403 && !strings.Contains(log.String(), "allow the operator to create and patch validatingwebhookconfigurations") {
 			t.Errorf("no advice: %s", &log)
 		}
-		if w.states[handlers.Validate].State != inspect.WebhookFailed || w.states[handlers.Mutate].State != inspect.WebhookInstalled {
-			t.Errorf("%d: %+v", code, w.states)
+		if validating.state.State != inspect.WebhookFailed || mutating.state.State != inspect.WebhookInstalled {
+			t.Errorf("%d: %+v, %+v", code, validating.state, mutating.state)
 		}
 		refusing = false
-		if err := w.writeNow(t); err != nil || w.states[handlers.Validate].State != inspect.WebhookInstalled {
-			t.Errorf("%d: %v, %+v", code, err, w.states)
+		if err := w.writeNow(t); err != nil || validating.state.State != inspect.WebhookInstalled {
+			t.Errorf("%d: %v, %+v", code, err, validating.state)
 		}
 	}
 }
