@@ -9,7 +9,37 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
+
+// Describe describes an operator without a cluster: its handlers, and its permissions in a cluster with the given
+// resources.
+func Describe(config Config, known []inspect.APIResource) (inspect.Description, error) {
+	settings := config.Settings()
+	if err := settings.Check(config.Registry); err != nil {
+		return inspect.Description{}, err
+	}
+	p := permissions{
+		registry: config.Registry, settings: &settings, namespaces: serving.NewNamespaces(config.Namespaces, core.NewWakeup()),
+		inspected: config.Inspector != "",
+	}
+	for _, r := range known {
+		p.known = append(p.known, resources.Resource(r))
+	}
+	d := inspect.Description{Namespaces: config.Namespaces, Liveness: settings.Liveness, Finalizer: settings.Finalizer}
+	d.Prefix, d.Records = state.FailuresBeside(settings.Progress).Prefix, state.RecordFields(settings.DiffBase, settings.Progress)
+	p.ofDiscovery()
+	d.Peering, d.Leases, d.Webhooks = p.ofPeering(), p.ofReplicas(), p.ofWebhooks()
+	for _, h := range config.Registry.All() {
+		d.Handlers = append(d.Handlers, inspect.Registration{
+			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(), Version: h.Version,
+		})
+	}
+	d.Reviewed = p.reviewed()
+	p.ofHandlers()
+	d.Permissions, d.Unserved, d.Assumed = p.list, p.unserved, p.assumed
+	return d, nil
+}
 
 // requestsOfHandlers is the purpose of the permissions in [handlers.Handler].Uses.
 const requestsOfHandlers = "requests of the handlers themselves"
@@ -27,73 +57,74 @@ type permissions struct {
 	assumed  []string
 }
 
-func (p *permissions) ofHandledObjects() {
-	for _, h := range p.registry.All() {
-		group := h.Family.Group()
-		verbs := []string{"list", "watch"}
-		switch group {
-		case handlers.Activities, handlers.Admission:
-			continue
-		case handlers.Changing, handlers.Spawning, handlers.Reconciling:
-			verbs = append(verbs, "patch")
-		}
-		for _, res := range p.resolve(h, h.Selector) {
-			p.add(inspect.Permission{
-				Group: res.Group, Resource: res.Plural, Verbs: verbs, Scope: p.scope(res.Namespaced), Purpose: inspect.HandledObjects,
-			}, h)
-			p.addEvents(group, res.Namespaced)
-			if len(verbs) > 2 && res.HasSubresource("status") {
-				p.add(inspect.Permission{
-					Group: res.Group, Resource: res.Plural + "/status", Verbs: []string{"patch"}, Scope: p.scope(res.Namespaced),
-					Purpose: "results, and changes of the status",
-				}, h)
-			}
+// ofHandlers adds the permissions for the objects of the handlers.
+func (p *permissions) ofHandlers() {
+	for _, add := range []func(*handlers.Handler){p.ofHandledObjects, p.ofChildren, p.ofWatched, p.ofRequests} {
+		for _, h := range p.registry.All() {
+			add(h)
 		}
 	}
+}
+
+func (p *permissions) ofHandledObjects(h *handlers.Handler) {
+	group := h.Family.Group()
+	verbs := []string{"list", "watch"}
+	switch group {
+	case handlers.Activities, handlers.Admission:
+		return
+	case handlers.Changing, handlers.Spawning, handlers.Reconciling:
+		verbs = append(verbs, "patch")
+	}
+	for _, res := range p.resolve(h, h.Selector) {
+		scope := p.scope(res.Namespaced)
+		p.grant(h, inspect.HandledObjects, scope, res.Group, res.Plural, verbs...)
+		if group != handlers.Indexing {
+			p.addEvents(res.Namespaced)
+		}
+		if len(verbs) > 2 && res.HasSubresource("status") {
+			p.grant(h, "results, and changes of the status", scope, res.Group, res.Plural+"/status", "patch")
+		}
+	}
+}
+
+// parents returns the resources of a handler. If one of them is cluster-scoped, its children can be in any namespace.
+func (p *permissions) parents(h *handlers.Handler) (parents []resources.Resource, everywhere bool) {
+	parents = p.resolve(h, h.Selector)
+	return parents, slices.ContainsFunc(parents, func(res resources.Resource) bool { return !res.Namespaced })
 }
 
 // children is the purpose of the permissions in [handlers.Handler].Owns.
 const children = "the children of the handled objects"
 
-func (p *permissions) ofChildren() {
-	for _, h := range p.registry.All() {
-		if len(h.Owns) == 0 {
-			continue
+func (p *permissions) ofChildren(h *handlers.Handler) {
+	if len(h.Owns) == 0 {
+		return
+	}
+	parents, everywhere := p.parents(h)
+	blocks := false
+	for _, owned := range h.Owns {
+		verbs := []string{"list", "watch", "get", "create", "patch"}
+		if !owned.Keep {
+			verbs, blocks = append(verbs, "delete"), true
 		}
-		parents := p.resolve(h, h.Selector)
-		everywhere := slices.ContainsFunc(parents, func(res resources.Resource) bool { return !res.Namespaced })
-		blocks := false
-		for _, owned := range h.Owns {
-			verbs := []string{"list", "watch", "get", "create", "patch"}
-			if !owned.Keep {
-				verbs, blocks = append(verbs, "delete"), true
-			}
-			for _, res := range p.resolve(h, owned.Selector) {
-				p.add(inspect.Permission{
-					Group: res.Group, Resource: res.Plural, Verbs: verbs, Scope: p.scope(res.Namespaced && !everywhere && !owned.Elsewhere), Purpose: children,
-				}, h)
-			}
+		for _, res := range p.resolve(h, owned.Selector) {
+			p.grant(h, children, p.scope(res.Namespaced && !everywhere && !owned.Elsewhere), res.Group, res.Plural, verbs...)
 		}
-		if blocks {
-			p.ofOwners(h, parents)
-		}
+	}
+	if blocks {
+		p.ofOwners(h, parents)
 	}
 }
 
-func (p *permissions) ofWatched() {
-	for _, h := range p.registry.All() {
-		if len(h.Watches) == 0 {
-			continue
-		}
-		parents := p.resolve(h, h.Selector)
-		everywhere := slices.ContainsFunc(parents, func(res resources.Resource) bool { return !res.Namespaced })
-		for _, watched := range h.Watches {
-			for _, res := range p.resolve(h, watched.Selector) {
-				p.add(inspect.Permission{
-					Group: res.Group, Resource: res.Plural, Verbs: []string{"list", "watch"}, Scope: p.scope(res.Namespaced && !everywhere),
-					Purpose: "objects that concern the handled objects",
-				}, h)
-			}
+func (p *permissions) ofWatched(h *handlers.Handler) {
+	if len(h.Watches) == 0 {
+		return
+	}
+	_, everywhere := p.parents(h)
+	for _, watched := range h.Watches {
+		for _, res := range p.resolve(h, watched.Selector) {
+			scope := p.scope(res.Namespaced && !everywhere)
+			p.grant(h, "objects that concern the handled objects", scope, res.Group, res.Plural, "list", "watch")
 		}
 	}
 }
@@ -101,23 +132,34 @@ func (p *permissions) ofWatched() {
 // ofOwners adds the permissions that some clusters require for owner references that block the deletion of the owner.
 func (p *permissions) ofOwners(h *handlers.Handler, owners []resources.Resource) {
 	for _, res := range owners {
-		p.add(inspect.Permission{
-			Group: res.Group, Resource: res.Plural + "/finalizers", Verbs: []string{"update"}, Scope: p.scope(res.Namespaced), Purpose: children,
-		}, h)
+		p.grant(h, children, p.scope(res.Namespaced), res.Group, res.Plural+"/finalizers", "update")
+	}
+}
+
+func (p *permissions) ofRequests(h *handlers.Handler) {
+	everywhere := false
+	if h.Family.Group() != handlers.Activities && slices.ContainsFunc(h.Uses, handlers.Use.Applies) {
+		var parents []resources.Resource
+		parents, everywhere = p.parents(h)
+		p.ofOwners(h, parents)
+	}
+	for _, use := range h.Uses {
+		for _, res := range p.resolve(h, use.Selector) {
+			plural := strings.TrimSuffix(res.Plural+"/"+use.Subresource, "/")
+			scope := p.scope(res.Namespaced && !(everywhere && use.Applies()))
+			wanted := inspect.Permission{Group: res.Group, Resource: plural, Scope: scope, Purpose: requestsOfHandlers}
+			wanted.Verbs = slices.DeleteFunc(slices.Clone(use.Verbs), func(verb string) bool { return p.has(wanted, verb) })
+			p.add(h, wanted)
+		}
 	}
 }
 
 // reviewed returns the keys of the known resources with admission handlers.
 func (p *permissions) reviewed() []string {
 	var keys []string
-	for _, h := range p.registry.All() {
-		if h.Family.Group() != handlers.Admission {
-			continue
-		}
+	for _, h := range p.registry.Admission() {
 		for _, res := range h.Selector.Select(p.known) {
-			if key := res.Key(); !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
+			keys = appendNew(keys, res.Key())
 		}
 	}
 	return keys
@@ -125,48 +167,16 @@ func (p *permissions) reviewed() []string {
 
 // addEvents adds the permissions for Kubernetes events about objects. Events about cluster-scoped objects are in the
 // operator's namespace.
-func (p *permissions) addEvents(group handlers.Group, namespaced bool) {
-	if group == handlers.Indexing {
-		return
-	}
+func (p *permissions) addEvents(namespaced bool) {
 	scope := p.scope(true)
 	if !namespaced && scope == inspect.ScopeServed {
 		scope = inspect.ScopeOwn
 	}
 	if !p.settings.Posting.Disabled {
-		p.add(inspect.Permission{
-			Resource: "events", Verbs: []string{"create", "patch"}, Scope: scope,
-			Purpose: "the operator itself: to post Kubernetes events about the objects",
-		}, nil)
+		p.grant(nil, "the operator itself: to post Kubernetes events about the objects", scope, "", "events", "create", "patch")
 	}
 	if p.inspected {
-		p.add(inspect.Permission{
-			Resource: "events", Verbs: []string{"list"}, Scope: scope,
-			Purpose: "the operator itself: to show the Kubernetes events about the objects in kopf attach",
-		}, nil)
-	}
-}
-
-func (p *permissions) ofRequests() {
-	for _, h := range p.registry.All() {
-		everywhere := false // children of cluster-scoped parents can be in any namespace
-		if h.Family.Group() != handlers.Activities && slices.ContainsFunc(h.Uses, handlers.Use.Applies) {
-			parents := p.resolve(h, h.Selector)
-			p.ofOwners(h, parents)
-			everywhere = slices.ContainsFunc(parents, func(res resources.Resource) bool { return !res.Namespaced })
-		}
-		for _, use := range h.Uses {
-			for _, res := range p.resolve(h, use.Selector) {
-				plural := res.Plural
-				if use.Subresource != "" {
-					plural += "/" + use.Subresource
-				}
-				scope := p.scope(res.Namespaced && !(everywhere && use.Applies()))
-				wanted := inspect.Permission{Group: res.Group, Resource: plural, Scope: scope, Purpose: requestsOfHandlers}
-				wanted.Verbs = slices.DeleteFunc(slices.Clone(use.Verbs), func(verb string) bool { return p.has(wanted, verb) })
-				p.add(wanted, h)
-			}
-		}
+		p.grant(nil, "the operator itself: to show the Kubernetes events about the objects in kopf attach", scope, "", "events", "list")
 	}
 }
 
@@ -181,8 +191,12 @@ func (p *permissions) scope(namespaced bool) inspect.PermissionScope {
 // resolve returns the resources of a selector. It records a selector that matches no resource, or several where one is
 // expected.
 func (p *permissions) resolve(h *handlers.Handler, s resources.Selector) []resources.Resource {
-	if s.Name == resources.Everything {
-		return []resources.Resource{p.everything(s)}
+	if s.Name == resources.Everything { // one resource stands for all
+		group := s.Group
+		if group == "" && !s.Core {
+			group = "*"
+		}
+		return []resources.Resource{{Group: group, Plural: "*", Namespaced: true}}
 	}
 	selected := s.Select(p.known)
 	switch {
@@ -204,20 +218,8 @@ func (p *permissions) resolve(h *handlers.Handler, s resources.Selector) []resou
 		p.note(h, s, inspect.UnservedUnresolved, nil)
 		return nil
 	}
-	res := resources.Resource{Group: s.Group, Version: s.Version, Plural: name, Subresources: []string{"status"}, Namespaced: true}
-	if full := strings.TrimSuffix(name+"."+s.Group, "."); !slices.Contains(p.assumed, full) {
-		p.assumed = append(p.assumed, full)
-	}
-	return []resources.Resource{res}
-}
-
-// everything returns a resource that stands for all resources of a selector.
-func (p *permissions) everything(s resources.Selector) resources.Resource {
-	group := s.Group
-	if group == "" && !s.Core {
-		group = "*"
-	}
-	return resources.Resource{Group: group, Plural: "*", Namespaced: true}
+	p.assumed = appendNew(p.assumed, strings.TrimSuffix(name+"."+s.Group, "."))
+	return []resources.Resource{{Group: s.Group, Version: s.Version, Plural: name, Subresources: []string{"status"}, Namespaced: true}}
 }
 
 func (p *permissions) note(h *handlers.Handler, s resources.Selector, reason inspect.UnservedReason, matches []string) {
@@ -226,9 +228,7 @@ func (p *permissions) note(h *handlers.Handler, s resources.Selector, reason ins
 		i = len(p.unserved)
 		p.unserved = append(p.unserved, inspect.Unserved{Selector: s.String(), Reason: reason, Matches: matches})
 	}
-	if name := named(h); !slices.Contains(p.unserved[i].Handlers, name) {
-		p.unserved[i].Handlers = append(p.unserved[i].Handlers, name)
-	}
+	p.unserved[i].Handlers = appendNew(p.unserved[i].Handlers, named(h))
 }
 
 // has reports whether the operator itself already needs a verb of a permission.
@@ -239,9 +239,14 @@ func (p *permissions) has(wanted inspect.Permission, verb string) bool {
 	})
 }
 
+// grant is add for a permission without names.
+func (p *permissions) grant(h *handlers.Handler, purpose string, scope inspect.PermissionScope, group, resource string, verbs ...string) {
+	p.add(h, inspect.Permission{Group: group, Resource: resource, Verbs: verbs, Scope: scope, Purpose: purpose})
+}
+
 // add adds a permission, and merges it with an earlier one for the same purpose. The handler needs the permission; it is
 // nil if the operator itself does.
-func (p *permissions) add(wanted inspect.Permission, h *handlers.Handler) {
+func (p *permissions) add(h *handlers.Handler, wanted inspect.Permission) {
 	if len(wanted.Verbs) == 0 {
 		return
 	}
@@ -256,13 +261,19 @@ func (p *permissions) add(wanted inspect.Permission, h *handlers.Handler) {
 	}
 	o := &p.list[i]
 	for _, verb := range wanted.Verbs {
-		if !slices.Contains(o.Verbs, verb) {
-			o.Verbs = append(o.Verbs, verb)
-		}
+		o.Verbs = appendNew(o.Verbs, verb)
 	}
-	if h != nil && !slices.Contains(o.Handlers, named(h)) {
-		o.Handlers = append(o.Handlers, named(h))
+	if h != nil {
+		o.Handlers = appendNew(o.Handlers, named(h))
 	}
+}
+
+// appendNew appends a text to a list, unless the list has it.
+func appendNew(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
 }
 
 // named returns the id of a handler with its position in the code.

@@ -15,10 +15,8 @@ func (p *permissions) ofDiscovery() {
 		return
 	}
 	if !p.settings.ScanningDisabled && serving.ServesCustomResources(p.registry) {
-		p.add(inspect.Permission{
-			Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"}, Scope: inspect.ScopeCluster,
-			Purpose: "the operator itself: to serve resources that are defined while it runs",
-		}, nil)
+		p.grant(nil, "the operator itself: to serve resources that are defined while it runs", inspect.ScopeCluster,
+			"apiextensions.k8s.io", "customresourcedefinitions", "list", "watch")
 	}
 	if clusterWide {
 		return
@@ -27,10 +25,7 @@ func (p *permissions) ofDiscovery() {
 	if p.settings.ScanningDisabled {
 		verbs = verbs[:1]
 	}
-	p.add(inspect.Permission{
-		Resource: "namespaces", Verbs: verbs, Scope: inspect.ScopeCluster,
-		Purpose: "the operator itself: to serve the namespaces that match its patterns",
-	}, nil)
+	p.grant(nil, "the operator itself: to serve the namespaces that match its patterns", inspect.ScopeCluster, "", "namespaces", verbs...)
 }
 
 // ofPeering adds the permissions for peering, if the cluster has the resource of peering objects, or peering is
@@ -50,24 +45,17 @@ func (p *permissions) ofPeering() string {
 		found = append(found, res)
 	}
 	for _, res := range found {
-		p.ofPeeringObjects(res, p.scope(namespaced))
+		written := res.Plural
+		if res.HasSubresource("status") {
+			written += "/status"
+		}
+		p.grant(nil, "the operator itself: to pause while an operator of a higher priority acts", p.scope(namespaced), res.Group, res.Plural, "list", "watch")
+		p.add(nil, inspect.Permission{
+			Group: res.Group, Resource: written, Names: []string{settings.Name}, Verbs: []string{"patch"}, Scope: p.scope(namespaced),
+			Purpose: "the operator itself: to tell other operators that it is there",
+		})
 	}
 	return settings.Name
-}
-
-func (p *permissions) ofPeeringObjects(res *resources.Resource, scope inspect.PermissionScope) {
-	p.add(inspect.Permission{
-		Group: res.Group, Resource: res.Plural, Verbs: []string{"list", "watch"}, Scope: scope,
-		Purpose: "the operator itself: to pause while an operator of a higher priority acts",
-	}, nil)
-	written := res.Plural
-	if res.HasSubresource("status") {
-		written += "/status"
-	}
-	p.add(inspect.Permission{
-		Group: res.Group, Resource: written, Names: []string{p.settings.Peering.Name}, Verbs: []string{"patch"}, Scope: scope,
-		Purpose: "the operator itself: to tell other operators that it is there",
-	}, nil)
 }
 
 // ofReplicas adds the permissions for the leases of the operator's replicas. It returns the leases.
@@ -84,7 +72,7 @@ func (p *permissions) ofReplicas() inspect.Leases {
 		if lease.Namespace != "" {
 			permission.Scope, permission.Namespace = inspect.ScopeNamed, lease.Namespace
 		}
-		p.add(permission, nil)
+		p.add(nil, permission)
 	}
 	if count > 0 {
 		add("the operator itself: to divide the objects among its replicas", nil, "list", "create", "update", "delete")
@@ -100,23 +88,18 @@ func (p *permissions) ofReplicas() inspect.Leases {
 // are none.
 func (p *permissions) ofWebhooks() string {
 	settings := &p.settings.Admission
-	if settings.Managed == "" {
+	if settings.Managed == "" || len(p.registry.Admission()) == 0 {
 		return ""
 	}
 	name := admission.ConfigurationName(settings.Managed, settings.Session)
-	if len(p.registry.Admission()) == 0 {
-		return ""
-	}
 	for _, c := range reviews.Configurations(p.registry.Admission()) {
 		for _, h := range c.Handlers {
-			p.add(inspect.Permission{
-				Group: c.Resource.Group, Resource: c.Resource.Plural, Verbs: []string{"create"}, Scope: inspect.ScopeCluster,
-				Purpose: "the configuration of the webhooks, which is created once",
-			}, h)
-			p.add(inspect.Permission{
+			purpose := "the configuration of the webhooks, which is created once"
+			p.grant(h, purpose, inspect.ScopeCluster, c.Resource.Group, c.Resource.Plural, "create")
+			p.add(h, inspect.Permission{
 				Group: c.Resource.Group, Resource: c.Resource.Plural, Names: []string{name}, Verbs: []string{"patch"}, Scope: inspect.ScopeCluster,
 				Purpose: "webhooks, in their configuration",
-			}, h)
+			})
 		}
 	}
 	return name
