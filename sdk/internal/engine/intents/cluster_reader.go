@@ -64,7 +64,8 @@ func (i *Intents) events(ctx context.Context, ref inspect.Ref) ([]map[string]any
 	}
 	// The UID excludes events about earlier objects with the same name.
 	about := fields.SelectorFromSet(fields.Set{"involvedObject.name": ref.Name, "involvedObject.uid": ref.UID})
-	list, err := i.list(ctx, observe.EventsResource(), cmp.Or(ref.Namespace, metav1.NamespaceDefault), kube.ListOptions{FieldSelector: about.String()})
+	list, err := i.Deps.Client.WithoutRetries().List(ctx, observe.EventsResource(), cmp.Or(ref.Namespace, metav1.NamespaceDefault),
+		kube.ListOptions{FieldSelector: about.String()})
 	switch {
 	case kube.Classify(err) == kube.Forbidden:
 		return nil, errors.New(readError(err) + "; allow the operator to list events, or use kubectl events")
@@ -96,13 +97,14 @@ func (i *Intents) watched(ref inspect.Ref) (*resources.Resource, error) {
 	return nil, fmt.Errorf("404 not found: the operator does not watch %s now", ref.Resource)
 }
 
-// read returns an object and its secrets. It lists instead of gets, because operators need no permission to get objects.
+// read returns an object and its secrets. It lists instead of gets, because operators need no permission to get objects, and
+// without retries, because a client waits for the response.
 func (i *Intents) read(ctx context.Context, ref inspect.Ref) (map[string]any, *redact.Secrets, error) {
 	res, err := i.watched(ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := i.list(ctx, res, ref.Namespace, kube.ListOptions{
+	list, err := i.Deps.Client.WithoutRetries().List(ctx, res, ref.Namespace, kube.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", ref.Name).String(), KeepManagedFields: true,
 	})
 	if err != nil {
@@ -114,11 +116,6 @@ func (i *Intents) read(ctx context.Context, ref inspect.Ref) (map[string]any, *r
 	}
 	tree, err := list.Items[at].Tree()
 	return tree, i.Deps.Settings.Redaction.Of(res, list.Items[at]), err
-}
-
-// list lists without retries, because a client waits for the response.
-func (i *Intents) list(ctx context.Context, res *resources.Resource, namespace string, options kube.ListOptions) (*object.List, error) {
-	return i.Deps.Client.WithoutRetries().List(ctx, res, namespace, options)
 }
 
 // eventTimes are the fields with the last time of an event of the API group "". The first field that is set counts.

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
@@ -24,6 +25,11 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
+)
+
+const (
+	retryPatience     = time.Minute // limits the wait for the handlers of one object, before the next object is retried
+	startOverPatience = time.Second // limits the wait for the running cycle of an object, before it starts over
 )
 
 // Intents carries out the intents of inspector clients, and reads the cluster for them.
@@ -65,7 +71,7 @@ func (i *Intents) carryOut(ctx context.Context, in inspect.Intent) error {
 	case inspect.IntentStop:
 		i.Stop()
 	case inspect.IntentPause:
-		if i.Pauses.Add(byRequest, inspect.Pause{Reason: "on request"}) {
+		if i.Pauses.Add(peers.PauseKey{Kind: inspect.PauseRequest}, inspect.Pause{Reason: "on request"}) {
 			i.Deps.Logger.Info("Handling is paused.", observe.EventKey, observe.LogOperatorPaused)
 		}
 	case inspect.IntentResume:
@@ -86,12 +92,9 @@ func (i *Intents) carryOut(ctx context.Context, in inspect.Intent) error {
 	return nil
 }
 
-// byRequest is the reason to pause that inspector clients add and remove.
-var byRequest = peers.PauseKey{Kind: inspect.PauseRequest}
-
 // resume ends a requested pause. It fails if other reasons keep the operator paused.
 func (i *Intents) resume() error {
-	removed, remaining := i.Pauses.Remove(byRequest)
+	removed, remaining := i.Pauses.Remove(peers.PauseKey{Kind: inspect.PauseRequest})
 	if remaining != "" {
 		return errors.New("still paused " + remaining)
 	}
@@ -219,9 +222,6 @@ func (i *Intents) retryAll(in inspect.Intent) error {
 	return nil
 }
 
-// retryPatience limits the wait for the handlers of one object, before the next object is retried.
-const retryPatience = time.Minute
-
 // RetryFailed calls the failed handlers of an object again. It waits until change handlers and the reconcile handler were called, at
 // most for retryPatience; it does not wait for daemons and timers. It does nothing if the object has no failures.
 func (i *Intents) RetryFailed(ctx context.Context, key queue.Key, handler string) error {
@@ -255,4 +255,88 @@ func (i *Intents) RetryFailed(ctx context.Context, key queue.Key, handler string
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// startOver resets an object between two cycles, so that a running cycle cannot overwrite the reset with its outcome. It
+// waits up to startOverPatience for the result; a failure that comes later is logged.
+func (i *Intents) startOver(ctx context.Context, res *core.ServedResource, ref *inspect.Ref) error {
+	waiting, cancel := context.WithTimeout(ctx, startOverPatience)
+	defer cancel()
+	done := make(chan error)
+	queued := i.Deps.Queue.Between(queue.Key{Resource: ref.Resource, Object: ref.UID}, func(ctx context.Context) {
+		err := i.reset(ctx, res, ref)
+		select {
+		case done <- err:
+		case <-waiting.Done():
+			if err != nil {
+				i.Deps.Logger.Error("Cannot handle "+ref.Name+" from scratch: "+err.Error(), observe.EventKey, observe.LogStartOverFailed)
+			}
+		}
+	})
+	if queued {
+		select {
+		case err := <-done:
+			return err
+		case <-waiting.Done():
+		}
+	}
+	if !queued || ctx.Err() != nil {
+		return errors.New("the operator is stopping")
+	}
+	return nil
+}
+
+// reset removes the progress, the failures and the last-handled state from an object, which is then handled as if it or its deletion
+// were new. It must not be called during a cycle of the object.
+func (i *Intents) reset(ctx context.Context, res *core.ServedResource, ref *inspect.Ref) (err error) {
+	defer core.RecoverPanic(&err) // of a custom storage
+	obj, err := i.newest(ctx, res, ref)
+	if err != nil {
+		return err
+	}
+	forget, err := forgetting(ctx, i.Deps, res, obj)
+	if err != nil {
+		return err
+	}
+	m := i.Memories.Find(queue.Key{Resource: ref.Resource, Object: ref.UID})
+	if forget.Empty() {
+		if m == nil || m.Outbox.Empty() {
+			return errors.New("the operator has recorded nothing on " + ref.Name)
+		}
+		m.StartOver()
+		i.requeue(ref.Resource, obj) // no event follows
+		return nil
+	}
+	result, err := outbox.SendPatch(ctx, i.Deps, res.Resource, obj, forget, true, i.Deps.ObjectLogger(res.Resource, obj), nil)
+	if patched, ok := result.Object.(*object.Object); ok && m != nil {
+		m.StartOver()
+		m.Ledger.Wrote(patched, i.Deps.Now().Add(i.Deps.Settings.ConsistencyTimeout))
+		i.requeue(ref.Resource, patched) // the handlers are called for this version
+	}
+	if result.Gone {
+		return deleted(ref)
+	}
+	return err
+}
+
+// forgetting returns the patch that removes the records.
+func forgetting(ctx context.Context, d *core.Deps, res *core.ServedResource, obj *object.Object) (*patch.Patch, error) {
+	tree, err := obj.Tree()
+	if err != nil {
+		return nil, fmt.Errorf("decode the object: %w", err)
+	}
+	p := patch.NewPatch()
+	storage := state.BindProgress(ctx, d.Settings.Progress, obj)
+	progress, err := state.ReadProgress(tree, storage, res.Changing, d.Now())
+	if err != nil {
+		return nil, fmt.Errorf("read the progress: %w", err)
+	}
+	if err := progress.Purge(tree, storage, res.Changing, p); err != nil {
+		return nil, fmt.Errorf("purge the progress: %w", err)
+	}
+	if err := state.ForgetLastHandled(state.BindDiffBase(ctx, d.Settings.DiffBase, obj), tree, p); err != nil {
+		return nil, err
+	}
+	d.Failures.RemoveAll(tree, p)
+	return p, nil
 }
