@@ -15,8 +15,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 )
 
-// activityError is the error of an activity, such as the startup, with handlers that failed permanently. Its text names only the
-// first one; the others are in the log.
+// activityError has the errors of the handlers that failed permanently. Its text has only the first one; the log has all.
 type activityError struct {
 	text string
 	errs []error
@@ -24,14 +23,6 @@ type activityError struct {
 
 func (e *activityError) Error() string   { return e.text }
 func (e *activityError) Unwrap() []error { return e.errs }
-
-// activities calls the operator's own handlers for startup, cleanup, login and probes.
-type activities struct {
-	deps     *core.Deps
-	settings func() *core.Settings // returns the current settings, which startup handlers may change while the operator logs in
-	memo     any                   // memo of the operator, shared by its own handlers
-	extra    any                   // public settings for startup handlers
-}
 
 // activity is a handler with its progress, which is not persisted.
 type activity struct {
@@ -42,11 +33,15 @@ type activity struct {
 	out     handlers.Outcome
 }
 
-// run calls the handlers of an activity one after another, and retries them when they are due, until all have succeeded
-// or failed permanently. It returns their results by their ids, or an [activityError].
-func (a *activities) run(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
-	logger, now := a.deps.Logger.With(observe.NameKey, "kopf.activities."+loggerName(family)), a.deps.Now
-	invoker := call.NewInvoker(now, a.deps.Sink, 0)
+// runActivity calls the operator's own handlers for an activity, such as the startup or a probe, until all have succeeded or failed
+// permanently. It returns their results by their ids, or an [activityError].
+func (o *operator) runActivity(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
+	name := "kopf.activities." + string(family)
+	if family == handlers.Login {
+		name = "kopf.activities.authentication" // as in Python operators
+	}
+	logger, now := o.deps.Logger.With(observe.NameKey, name), o.deps.Now
+	invoker := call.NewInvoker(now, o.deps.Sink, 0)
 	all := make([]*activity, len(hs))
 	for i, h := range hs {
 		all[i] = &activity{handler: h, started: now(), due: now()}
@@ -55,7 +50,7 @@ func (a *activities) run(ctx context.Context, family handlers.Family, hs []*hand
 		var next time.Time // zero if all handlers are done
 		for _, one := range all {
 			if !one.out.Final && !one.due.After(now()) {
-				a.attempt(ctx, invoker, one, logger)
+				o.attempt(ctx, invoker, one, logger)
 			}
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -73,38 +68,27 @@ func (a *activities) run(ctx context.Context, family handlers.Family, hs []*hand
 	}
 }
 
-// loggerName returns the last part of the name of an activity's logger, as in Python operators.
-func loggerName(family handlers.Family) string {
-	if family == handlers.Login {
-		return "authentication"
-	}
-	return string(family)
-}
-
-func (a *activities) attempt(ctx context.Context, i *call.Invoker, one *activity, logger *slog.Logger) {
+func (o *operator) attempt(ctx context.Context, i *call.Invoker, one *activity, logger *slog.Logger) {
 	attempt := &call.Attempt{
 		Call: &handlers.Call{
-			Handler: one.handler, Memo: a.memo, Extra: a.extra, Logger: logger.With(observe.HandlerKey, one.handler.ID),
-			Recorder: a.deps.Recorders.For(),
+			Handler: one.handler, Memo: o.config.Memo, Extra: o.config.Extra, Logger: logger.With(observe.HandlerKey, one.handler.ID),
+			Recorder: o.deps.Recorders.For(),
 		},
 		Subject: &observe.Subject{Logger: logger},
-		Retries: one.retries, Started: one.started, Backoff: a.settings().DefaultBackoff,
+		Retries: one.retries, Started: one.started, Backoff: o.settings.Load().DefaultBackoff,
 	}
 	if one.handler.Family == handlers.Cleanup {
-		attempt.Grace = max(a.settings().ExitTimeout, time.Millisecond) // cleanup must not delay the exit
+		attempt.Grace = max(o.settings.Load().ExitTimeout, time.Millisecond) // cleanup must not delay the exit
 	}
 	out, ok := i.Try(ctx, attempt)
 	if !ok {
 		return // the operator is stopping, so the outcome does not matter
 	}
 	if one.handler.Family == handlers.Login && !out.Final {
-		observe.Emit(a.deps.Sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
+		observe.Emit(o.deps.Sink, observe.ClusterLost{Reason: "cannot log in: " + out.Err.Error()})
 	}
 	one.retries++
-	one.out, one.due = out, attempt.Ended
-	if out.Delay != nil {
-		one.due = attempt.Ended.Add(*out.Delay)
-	}
+	one.out, one.due = out, attempt.Ended.Add(*cmp.Or(out.Delay, new(time.Duration)))
 }
 
 func resultsOf(family handlers.Family, all []*activity) (map[string]any, error) {
@@ -118,13 +102,13 @@ func resultsOf(family handlers.Family, all []*activity) (map[string]any, error) 
 			results[a.handler.ID] = a.out.Result
 		}
 	}
-	switch n := len(failed.errs); {
-	case n == 0:
-		return results, nil
-	case n > 1:
+	if n := len(failed.errs); n > 1 {
 		failed.text += fmt.Sprintf(" (and %d more)", n-1)
 	}
-	return nil, failed
+	if failed.errs != nil {
+		return nil, failed
+	}
+	return results, nil
 }
 
 // startup calls the startup handlers, and applies their changes of the settings.
@@ -134,7 +118,7 @@ func (o *operator) startup(ctx context.Context) error {
 		o.startMetrics()
 		return reviews.CheckWayIn(o.config.Registry, o.deps.Settings)
 	}
-	if _, err := o.activities.run(ctx, handlers.Startup, hs); err != nil {
+	if _, err := o.runActivity(ctx, handlers.Startup, hs); err != nil {
 		if ctx.Err() != nil {
 			o.deps.Logger.Warn("The startup handlers are only partially executed, as the operator stops.",
 				observe.EventKey, observe.LogStartupInterrupted)
@@ -159,15 +143,11 @@ func (o *operator) startup(ctx context.Context) error {
 func (o *operator) cleanup() error {
 	ctx, limit := context.WithoutCancel(o.deps.Background), o.deps.Settings.ExitingTimeout
 	if limit > 0 {
-		asked := o.deps.Now()
-		if stopped := o.stopped.Load(); stopped != nil {
-			asked = *stopped
-		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, asked.Add(limit))
+		ctx, cancel = context.WithDeadline(ctx, cmp.Or(o.stopped.Load(), new(o.deps.Now())).Add(limit))
 		defer cancel()
 	}
-	_, err := o.activities.run(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
+	_, err := o.runActivity(ctx, handlers.Cleanup, o.config.Registry.Activities(handlers.Cleanup))
 	if err != nil && ctx.Err() != nil {
 		o.deps.Logger.Error("The cleanup handlers are only partially executed, as they take longer than Settings.Process.ForcedExitTimeout",
 			observe.EventKey, observe.LogShutdownAbandoned, "timeout", limit.String())

@@ -48,6 +48,7 @@ func newTestOperator(t *testing.T, registry *handlers.Registry) (*operator, *byt
 		Registry: registry, Settings: func() core.Settings { return core.Settings{DefaultBackoff: time.Minute} }, Logger: log,
 	}, core.NewIndices(registry))
 	o.deps.Sink.Subscribe(observe.NewLogLines(t.Context(), log, false))
+	o.fail = func(error) {}
 	t.Cleanup(o.stopBackground)
 	return o, &text
 }
@@ -64,7 +65,7 @@ func TestActivities_OnlyFailedHandlersAreRetriedWhenDue(t *testing.T) {
 		var calls []string
 		note := func(id string) { calls = append(calls, id+" "+time.Since(began).String()) }
 		o, text := newTestOperator(t, nil)
-		got, err := o.activities.run(t.Context(), handlers.Startup, []*handlers.Handler{
+		got, err := o.runActivity(t.Context(), handlers.Startup, []*handlers.Handler{
 			handlerOf(handlers.Startup, "slow", func(_ context.Context, retry int) (any, error) {
 				note("slow")
 				if retry < 2 {
@@ -123,7 +124,7 @@ func TestActivities_RetryLimits(t *testing.T) {
 				h := handlerOf(handlers.Cleanup, "h", func(context.Context, int) (any, error) { calls++; return nil, tt.fails })
 				tt.limit(h)
 				o, _ := newTestOperator(t, nil)
-				_, err := o.activities.run(t.Context(), handlers.Cleanup, []*handlers.Handler{h})
+				_, err := o.runActivity(t.Context(), handlers.Cleanup, []*handlers.Handler{h})
 				if !errors.Is(err, tt.want) || (tt.want == nil) != (err == nil) {
 					t.Errorf("%v", err)
 				}
@@ -138,7 +139,7 @@ func TestActivities_RetryLimits(t *testing.T) {
 func TestActivities_PanicIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, _ := newTestOperator(t, nil)
-		_, err := o.activities.run(t.Context(), handlers.Startup, []*handlers.Handler{
+		_, err := o.runActivity(t.Context(), handlers.Startup, []*handlers.Handler{
 			handlerOf(handlers.Startup, "h", func(_ context.Context, retry int) (any, error) {
 				if retry == 0 {
 					panic("oops")
@@ -154,7 +155,7 @@ func TestActivities_PanicIsRetried(t *testing.T) {
 
 func TestActivityError_WrapsErrorsOfAllHandlers(t *testing.T) {
 	o, _ := newTestOperator(t, nil)
-	_, err := o.activities.run(t.Context(), handlers.Startup, []*handlers.Handler{
+	_, err := o.runActivity(t.Context(), handlers.Startup, []*handlers.Handler{
 		handlerOf(handlers.Startup, "a", func(context.Context, int) (any, error) { return nil, permanent{} }),
 		handlerOf(handlers.Startup, "b", func(context.Context, int) (any, error) { return nil, nil }),
 		handlerOf(handlers.Startup, "c", func(context.Context, int) (any, error) { return nil, errors.Join(permanent{}, errBoom) }),

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -30,11 +32,13 @@ func TestEndpoints_SameAddressSharesPort(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 	o, text := newTestOperator(t, nil)
-	stop, err := all.serve(t.Context(), o.deps.Logger)
-	if err != nil {
+	ctx, stop := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer stop()
+	if err := all.serve(ctx, &serving, o.deps.Logger); err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
 	_, after, _ := strings.Cut(text.String(), "Serving http://")
 	address, _, _ := strings.Cut(after, "/")
 	for path, want := range map[string]string{"/healthz": "http://127.0.0.1:0/healthz", "/metrics": "http://127.0.0.1:0/metrics"} {
@@ -49,7 +53,7 @@ func TestEndpoints_SameAddressSharesPort(t *testing.T) {
 		t.Error(code)
 	}
 	busy := endpoints{address: {"/": say("")}}
-	if _, err := busy.serve(t.Context(), o.deps.Logger); err == nil || !strings.Contains(err.Error(), "serve http://"+address) {
+	if err := busy.serve(ctx, &serving, o.deps.Logger); err == nil || !strings.Contains(err.Error(), "serve http://"+address) {
 		t.Error(err)
 	}
 }

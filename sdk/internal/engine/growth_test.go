@@ -22,12 +22,13 @@ func (*alarmRecorder) Kinds() []observe.Kind { return []observe.Kind{observe.Kin
 
 func (r *alarmRecorder) Receive(e observe.Event) { r.told = append(r.told, e.(observe.AlarmChanged)) }
 
-func newGrowth(measure func() usage) (*growth, *alarmRecorder, *bytes.Buffer) {
+func newGrowth() (*growth, *alarmRecorder, *bytes.Buffer) {
 	recorder, log := &alarmRecorder{}, &bytes.Buffer{}
 	sink, logger := &observe.Sink{}, slog.New(slog.NewTextHandler(log, nil))
 	sink.Subscribe(recorder)
 	return &growth{
-		deps: &core.Deps{Sink: sink, Logger: logger, Now: time.Now}, measure: measure, unused: observe.NewUnusedHandlers(sink, &handlers.Registry{}),
+		deps: &core.Deps{Sink: sink, Logger: logger, Now: time.Now}, memories: &memory.Memories{}, unused: observe.NewUnusedHandlers(sink, &handlers.Registry{}),
+		raised: map[inspect.AlarmKind]bool{},
 	}, recorder, log
 }
 
@@ -45,7 +46,7 @@ func TestGrowth_AlarmAfterAnHour(t *testing.T) {
 		"then settles":  {func(m int) usage { return usage{int64(50+min(m, 35)) << 20, 100, 10} }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, recorder, _ := newGrowth(nil)
+			g, recorder, _ := newGrowth()
 			for m := range growthWindow * growthWindows {
 				g.add(test.at(m))
 			}
@@ -64,7 +65,7 @@ func TestGrowth_AlarmAfterAnHour(t *testing.T) {
 }
 
 func TestGrowth_AlarmEndsWithTheGrowth(t *testing.T) {
-	g, recorder, _ := newGrowth(nil)
+	g, recorder, _ := newGrowth()
 	for m := range 3 * growthWindow * growthWindows {
 		g.add(usage{bytes: int64(50+min(m, 70)) << 20})
 	}
@@ -76,10 +77,9 @@ func TestGrowth_AlarmEndsWithTheGrowth(t *testing.T) {
 // The test leaks real goroutines in its own process.
 func TestGrowth_FindsRealLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ms memory.Memories
 		ended := make(chan struct{})
 		defer close(ended)
-		g, recorder, _ := newGrowth(func() usage { return measureUsage(&ms) })
+		g, recorder, _ := newGrowth()
 		go func() {
 			for range 70 {
 				for range 50 {

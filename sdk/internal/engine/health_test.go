@@ -21,10 +21,6 @@ func askHealth(ctx context.Context, h http.Handler) (int, string) {
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
-func healthOf(ctx context.Context, o *operator) *health {
-	return newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe), o.unready)
-}
-
 func TestHealth_ResultsReusedForTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := &handlers.Registry{}
@@ -36,7 +32,7 @@ func TestHealth_ResultsReusedForTenSeconds(t *testing.T) {
 		}))
 		registry.Add(handlerOf(handlers.Probe, "silent", func(context.Context, int) (any, error) { return nil, nil }))
 		o, _ := newTestOperator(t, registry)
-		h := healthOf(t.Context(), o)
+		h := &health{operator: o, ctx: t.Context()}
 		for round, want := range []string{`{"count":1}`, `{"count":1}`, `{"count":2}`} {
 			var wg sync.WaitGroup
 			for range 5 {
@@ -62,7 +58,7 @@ func TestHealth_PermanentFailureIsReportedAndProbedAgain(t *testing.T) {
 		return true, nil
 	}))
 	o, _ := newTestOperator(t, registry)
-	h := healthOf(t.Context(), o)
+	h := &health{operator: o, ctx: t.Context()}
 	if code, body := askHealth(t.Context(), h); code != 500 || !strings.Contains(body, "no disk") {
 		t.Error(code, body)
 	}
@@ -82,7 +78,7 @@ func TestHealth_RetriedProbeOutlivesItsClient(t *testing.T) {
 			return "fine", nil
 		}))
 		o, _ := newTestOperator(t, registry)
-		h := healthOf(t.Context(), o)
+		h := &health{operator: o, ctx: t.Context()}
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if code, _ := askHealth(impatient, h); code != 500 {
@@ -96,7 +92,7 @@ func TestHealth_RetriedProbeOutlivesItsClient(t *testing.T) {
 
 func TestHealth_NoProbesIsHealthy(t *testing.T) {
 	o, _ := newTestOperator(t, &handlers.Registry{})
-	if code, body := askHealth(t.Context(), healthOf(t.Context(), o)); code != 200 || body != "{}" {
+	if code, body := askHealth(t.Context(), &health{operator: o, ctx: t.Context()}); code != 200 || body != "{}" {
 		t.Error(code, body)
 	}
 }
@@ -107,11 +103,12 @@ func TestHealth_HangingProbeIsAbandoned(t *testing.T) {
 		registry := &handlers.Registry{}
 		registry.Add(handlerOf(handlers.Probe, "p", func(context.Context, int) (any, error) { <-release; return nil, nil }))
 		o, text := newTestOperator(t, registry)
-		h := healthOf(t.Context(), o)
+		h := &health{operator: o, ctx: t.Context()}
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		askHealth(impatient, h)
-		h.wait(2*time.Second, o.deps.Logger)
+		o.deps.Settings.ExitTimeout = 2 * time.Second
+		h.wait()
 		if !strings.Contains(text.String(), "A probe ignores") {
 			t.Error(text)
 		}
@@ -127,10 +124,10 @@ func TestHealth_NoProbeStartsAfterStop(t *testing.T) {
 	}))
 	o, _ := newTestOperator(t, registry)
 	ctx, cancel := context.WithCancel(t.Context())
-	h := healthOf(ctx, o)
+	h := &health{operator: o, ctx: ctx}
 	cancel()
 	if code, body := askHealth(t.Context(), h); code != 500 || body != "context canceled" {
 		t.Errorf("%d %s", code, body)
 	}
-	h.wait(0, o.deps.Logger)
+	h.wait()
 }

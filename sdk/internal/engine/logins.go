@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -29,24 +28,16 @@ type Login struct {
 
 // Logins are the operator's sessions from its login handlers. They are safe for concurrent use.
 type Logins struct {
-	vault *kube.Vault
-	fail  func(error) // stops the operator
-
-	activities *activities
-	handlers   []*handlers.Handler
-	logger     *slog.Logger
-
+	*kube.Vault
+	operator  *operator
 	namespace atomic.Pointer[string] // namespace of the credentials with the highest priority
 }
 
-// newLogins creates the sessions of the login handlers. Logins continue until the context ends; stop stops the operator.
-func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
-	l := &Logins{
-		fail: stop, activities: o.activities, handlers: o.config.Logins,
-		logger: o.deps.Logger.With(observe.NameKey, "kopf.authentication"),
-	}
+// newLogins creates the sessions of the login handlers. Logins continue until the context ends.
+func (o *operator) newLogins(ctx context.Context) *Logins {
+	l := &Logins{operator: o}
 	title := "Initial authentication"
-	l.vault = kube.NewVault(ctx, func(ctx context.Context) ([]kube.Credential, error) {
+	l.Vault = kube.NewVault(ctx, func(ctx context.Context) ([]kube.Credential, error) {
 		credentials, err := l.login(ctx, title)
 		observe.Emit(o.deps.Sink, observe.LoginEnded{Err: err})
 		title = "Re-authentication"
@@ -60,7 +51,8 @@ func (o *operator) newLogins(ctx context.Context, stop func(error)) *Logins {
 func Connect(ctx context.Context, config Config) (*Logins, error) {
 	o := newOperator(ctx, config, core.NewIndices(config.Registry))
 	o.stopBackground()
-	logins := o.newLogins(ctx, func(error) {}) // each request that needs a login returns the error
+	o.fail = func(error) {} // each request that needs a login returns the error
+	logins := o.newLogins(ctx)
 	if _, err := logins.Current(ctx); err != nil {
 		logins.Close()
 		return nil, err
@@ -70,49 +62,42 @@ func Connect(ctx context.Context, config Config) (*Logins, error) {
 
 // Current implements [kube.Source]. If the login fails, it stops the operator.
 func (l *Logins) Current(ctx context.Context) (*kube.Session, error) {
-	session, err := l.vault.Current(ctx)
+	session, err := l.Vault.Current(ctx)
 	if failed, ok := errors.AsType[*kube.LoginError](err); ok {
 		err = fmt.Errorf("%w: %w", ErrLogin, failed.Err)
-		l.fail(err)
+		l.operator.fail(err)
 	}
 	return session, err
 }
 
-// Invalidate implements [kube.Source].
-func (l *Logins) Invalidate(session *kube.Session) { l.vault.Invalidate(session) }
-
-// Close closes the connections of all sessions.
-func (l *Logins) Close() { l.vault.Close() }
-
 // RESTConfig returns a configuration for other clients of the cluster, which follows the logins.
-func (l *Logins) RESTConfig() *rest.Config { return kube.Follow(l, l.vault.Peek()) }
+func (l *Logins) RESTConfig() *rest.Config { return kube.Follow(l, l.Peek()) }
 
-// Namespace returns the namespace of the credentials, for example the namespace of the pod. It is empty if they have
-// none, and for nil logins.
+// Namespace returns the namespace of the credentials, for example of the pod. It is empty if they have none, and for nil logins.
 func (l *Logins) Namespace() string {
-	if l != nil {
-		if name := l.namespace.Load(); name != nil {
-			return *name
-		}
+	if l == nil || l.namespace.Load() == nil {
+		return ""
 	}
-	return ""
+	return *l.namespace.Load()
 }
 
 // login calls the login handlers, and creates sessions from their results.
 func (l *Logins) login(ctx context.Context, title string) ([]kube.Credential, error) {
-	l.logger.Info(title+" has been initiated.", observe.EventKey, observe.LogLoginStarted)
-	results, err := l.activities.run(ctx, handlers.Login, l.handlers)
+	o := l.operator
+	logger := o.deps.Logger.With(observe.NameKey, "kopf.authentication")
+	logger.Info(title+" has been initiated.", observe.EventKey, observe.LogLoginStarted)
+	results, err := o.runActivity(ctx, handlers.Login, o.config.Logins)
 	if err != nil {
 		return nil, err
 	}
 	var credentials []kube.Credential
 	var best *Login
-	for _, h := range l.handlers {
+	for _, h := range o.config.Logins {
 		login, ok := results[h.ID].(*Login)
 		if !ok {
 			continue // the handler found no credentials
 		}
-		session, err := kube.NewSession(login.Config, l.activities.settings().ConnectTimeout)
+		session, err := kube.NewSession(login.Config, o.settings.Load().ConnectTimeout)
 		if err != nil {
 			return nil, fmt.Errorf("use the credentials of %s: %w", h, err)
 		}
@@ -123,13 +108,30 @@ func (l *Logins) login(ctx context.Context, title string) ([]kube.Credential, er
 		if best == nil || login.Priority > best.Priority {
 			best = login
 			l.namespace.Store(&login.Namespace)
-			observe.Emit(l.activities.deps.Sink, observe.ClusterConnected{Server: session.Server()})
+			observe.Emit(o.deps.Sink, observe.ClusterConnected{Server: session.Server()})
 		}
 	}
 	if best == nil {
-		l.logger.Warn(title+" has failed: no credentials were retrieved from the login handlers.", observe.EventKey, observe.LogLoginFailed)
+		logger.Warn(title+" has failed: no credentials were retrieved from the login handlers.", observe.EventKey, observe.LogLoginFailed)
 		return nil, kube.ErrNoCredentials
 	}
-	l.logger.Info(title+" has finished.", observe.EventKey, observe.LogLoginFinished)
+	logger.Info(title+" has finished.", observe.EventKey, observe.LogLoginFinished)
 	return credentials, nil
+}
+
+// logIn returns the source of sessions, and the URL of the API server.
+func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
+	var source kube.Source = o.logins
+	if o.logins == nil {
+		given, err := kube.NewConfigSource(o.config.REST, o.deps.Settings.ConnectTimeout)
+		if err != nil {
+			return nil, "", fmt.Errorf("use the configuration of the cluster: %w", err)
+		}
+		source, o.disconnect = given, given.Close
+	}
+	session, err := source.Current(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return source, session.Server(), nil
 }

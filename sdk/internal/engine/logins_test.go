@@ -28,7 +28,7 @@ func TestLogins_UsedByPriority(t *testing.T) {
 	o.config.Logins = []*handlers.Handler{
 		login("low", "http://low", 1, "one"), login("none", "", 0, ""), login("high", "http://high", 2, "two"),
 	}
-	l := o.newLogins(t.Context(), func(error) {})
+	l := o.newLogins(t.Context())
 	defer l.Close()
 	high, err := l.Current(t.Context())
 	if err != nil || high.Server() != "http://high" || l.Namespace() != "two" {
@@ -76,7 +76,7 @@ func TestLogins_HandlerCannotUseSessionItProvides(t *testing.T) {
 		_, err := l.Current(ctx)
 		return nil, errors.Join(permanent{}, err)
 	})}
-	l = o.newLogins(t.Context(), func(error) {})
+	l = o.newLogins(t.Context())
 	defer l.Close()
 	if _, err := l.Current(t.Context()); err == nil || !strings.Contains(err.Error(), "must not use the client that it logs in") {
 		t.Error(err)

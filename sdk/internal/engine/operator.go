@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +14,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/daemons"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/cycle"
@@ -40,9 +41,8 @@ type operator struct {
 	deps     *core.Deps
 	memories memory.Memories
 
-	activities *activities
-	logins     *Logins            // nil if the configuration has REST
-	given      *kube.ConfigSource // nil if there are logins
+	logins     *Logins // nil if the configuration has REST
+	disconnect func()  // closes the connections to the cluster
 	intents    *intents.Intents
 	pauses     *peers.Pauses
 	fail       func(error) // stops the operator with an error
@@ -77,8 +77,7 @@ func Run(ctx context.Context, config Config) error {
 	defer stop(nil)
 	o := newOperator(ctx, config, indices)
 	defer o.stopBackground()
-	exitAfterTimeout(ctx, func() time.Duration { return o.settings.Load().ExitingTimeout }, config.Exit)
-	context.AfterFunc(ctx, func() { o.stopped.Store(new(o.deps.Now())) })
+	context.AfterFunc(ctx, o.noteStop)
 	o.intents.Stop = func() { stop(nil) }
 	o.fail = stop
 	hub := o.startReporting(ctx)
@@ -86,11 +85,9 @@ func Run(ctx context.Context, config Config) error {
 	// Connections and the inspector are needed until the end, for example to post events.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	defer func() {
-		stopServing()
-		wg.Wait()
-		o.disconnect()
-	}()
+	defer func() { o.disconnect() }()
+	defer wg.Wait()
+	defer stopServing()
 	if hub != nil {
 		wg.Go(func() {
 			if err := inspector.Serve(serving, config.Inspector, hub); err != nil {
@@ -100,20 +97,27 @@ func Run(ctx context.Context, config Config) error {
 		})
 	}
 	if config.REST == nil {
-		o.logins = o.newLogins(serving, stop)
+		o.logins = o.newLogins(serving)
+		o.disconnect = o.logins.Close
 		config.OnLogins(o.logins)
 	}
 	err := o.live(ctx, serving, &wg)
-	hub.Bye(farewell(err))
+	bye := "stopped"
+	if err != nil {
+		bye = err.Error()
+	}
+	hub.Bye(bye)
 	return err
 }
 
 // newOperator returns an operator that stops when the context ends.
 func newOperator(ctx context.Context, config Config, indices *index.Indices) *operator {
-	o := &operator{config: config, changed: core.NewWakeup(), backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded)}
-	settings := config.Settings()
+	o := &operator{
+		config: config, changed: core.NewWakeup(), disconnect: func() {},
+		backlog: observe.NewBacklog(observe.KindAttemptEnded, observe.KindLoginEnded),
+	}
+	settings, now := config.Settings(), config.Now
 	o.settings.Store(&settings)
-	now := config.Now
 	if now == nil {
 		now = time.Now
 	}
@@ -127,12 +131,10 @@ func newOperator(ctx context.Context, config Config, indices *index.Indices) *op
 	o.pauses = peers.NewPauses(o.deps, o.changed)
 	o.intents = intents.New(o.deps, &o.memories, o.pauses)
 	o.deps.Retries = core.NewRetries(ctx, func() *slog.Logger { return o.deps.Logger }, o.intents.RetryFailed)
-	o.activities = &activities{deps: o.deps, settings: o.settings.Load, memo: config.Memo, extra: config.Extra}
 	return o
 }
 
-// startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns the hub of the
-// inspector, or nil without an inspector.
+// startReporting subscribes the log lines, the metrics' backlog and the inspector to the sink. It returns the inspector's hub, or nil.
 func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	d := o.deps
 	var hub *inspector.Hub
@@ -169,8 +171,7 @@ func (o *operator) startReporting(ctx context.Context) *inspector.Hub {
 	return hub
 }
 
-// live runs the operator from the startup handlers to the cleanup handlers. It calls the cleanup handlers only if the
-// startup succeeded.
+// live runs the operator from the startup handlers to the cleanup handlers, which it calls only if the startup succeeded.
 func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error {
 	if err := o.startup(ctx); err != nil {
 		return unlessStopped(ctx, err)
@@ -180,8 +181,7 @@ func (o *operator) live(ctx, serving context.Context, wg *sync.WaitGroup) error 
 	return errors.Join(err, o.cleanup())
 }
 
-// startMetrics connects the events since the first startup handler to the meter of the settings. It is called after the
-// startup handlers, because they may set the meter.
+// startMetrics connects the events since the first startup handler to the meter, which the startup handlers may have set.
 func (o *operator) startMetrics() {
 	meter := o.deps.Settings.Meter
 	if meter == nil {
@@ -194,8 +194,7 @@ func (o *operator) startMetrics() {
 	o.backlog.HandOver(o.deps.Sink, o.metrics)
 }
 
-// unlessStopped returns an error unless it is due to the requested stop. A failed login or election also ends the
-// context, and is returned.
+// unlessStopped returns an error unless it is due to the requested stop. A failed login or election also ends the context.
 func unlessStopped(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrLogin), errors.Is(cause, core.ErrElection):
@@ -206,20 +205,13 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-func farewell(err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return "stopped"
-}
-
 // work runs the operator between the startup and the cleanup, until the context ends.
 func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error {
 	stopEndpoints, err := o.serveEndpoints(ctx)
+	defer stopEndpoints()
 	if err != nil {
 		return err
 	}
-	defer stopEndpoints()
 	if err := o.connect(ctx); err != nil {
 		return err
 	}
@@ -227,43 +219,34 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		wg.Go(func() { o.poster.Run(serving) })
 	}
 	if o.metrics != nil {
-		defer o.metrics.Begin(func() observe.MeterState { return meterState(o.deps, &o.memories, o.parts.Passes, o.poster) })()
+		defer o.metrics.Begin(o.meterState)()
 	}
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	growth := &growth{deps: o.deps, unused: o.unused, measure: func() usage { return measureUsage(&o.memories) }}
+	growth := &growth{deps: o.deps, memories: &o.memories, unused: o.unused, raised: map[inspect.AlarmKind]bool{}}
 	wg.Go(func() { growth.run(watching) })
 	return o.serve(ctx)
 }
 
-// serveEndpoints serves the endpoints of the settings until stop is called.
+// serveEndpoints serves the endpoints of the settings until stop is called, also after an error.
 func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer func() {
-		if err != nil {
-			cancel()
-		}
-	}()
-	settings := o.deps.Settings
-	health := newHealth(ctx, o.activities, o.config.Registry.Activities(handlers.Probe), o.unready)
-	all := endpoints{}
-	if err := all.add(settings.Liveness, health); err != nil {
-		return nil, fmt.Errorf("liveness: %w", err)
-	}
-	if settings.Meter != nil {
-		if err := all.add(settings.Meter.Endpoint()); err != nil {
-			return nil, fmt.Errorf("metrics: %w", err)
-		}
-	}
-	stopServing, err := all.serve(ctx, o.deps.Logger)
-	if err != nil {
-		return nil, err
-	}
-	return func() {
+	var serving sync.WaitGroup
+	health, all := &health{operator: o, ctx: ctx}, endpoints{}
+	stop = func() {
 		cancel()
-		stopServing()
-		health.wait(settings.ExitTimeout, o.deps.Logger)
-	}, nil
+		serving.Wait()
+		health.wait()
+	}
+	if err := all.add(o.deps.Settings.Liveness, health); err != nil {
+		return stop, fmt.Errorf("liveness: %w", err)
+	}
+	if meter := o.deps.Settings.Meter; meter != nil {
+		if err := all.add(meter.Endpoint()); err != nil {
+			return stop, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return stop, all.serve(ctx, &serving, o.deps.Logger)
 }
 
 // connect logs in to the cluster, and creates all components that need a connection.
@@ -274,19 +257,16 @@ func (o *operator) connect(ctx context.Context) error {
 	}
 	d := o.deps
 	observe.Emit(d.Sink, observe.ClusterConnected{Server: server})
-	options := kube.ClientOptions{
-		RequestTimeout:    d.Settings.RequestTimeout,
-		AnswerTimeout:     d.Settings.AnswerTimeout,
-		Backoffs:          d.Settings.ErrorBackoffs,
-		EnforceRetryAfter: d.Settings.EnforceRetryAfter,
-		Logger:            d.Logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
-	}
-	refused := &refusals{deps: d}
-	options.Observe = func(call kube.Call) {
-		refused.observe(call)
-		observe.Emit(d.Sink, observe.RequestEnded{Call: call})
-	}
-	d.Client = kube.NewClient(source, options)
+	refused := &refusals{deps: d, alarms: map[refusal]*inspect.Alarm{}}
+	d.Client = kube.NewClient(source, kube.ClientOptions{
+		RequestTimeout: d.Settings.RequestTimeout, AnswerTimeout: d.Settings.AnswerTimeout,
+		Backoffs: d.Settings.ErrorBackoffs, EnforceRetryAfter: d.Settings.EnforceRetryAfter,
+		Logger: d.Logger.With(observe.NameKey, "kopf.clients", observe.EventKey, observe.LogAPIRequest),
+		Observe: func(call kube.Call) {
+			refused.observe(call)
+			observe.Emit(d.Sink, observe.RequestEnded{Call: call})
+		},
+	})
 	o.startPosting()
 	invoker := call.NewInvoker(d.Now, d.Sink, d.Settings.MaxWorkers)
 	parts := new(*o.intents.Parts.Load())
@@ -311,13 +291,10 @@ func (o *operator) connect(ctx context.Context) error {
 	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, parts.Streams, parts.Passes, kept)
 	d.Failures = state.FailuresBeside(d.Settings.Progress)
 	d.Queue = queue.New(ctx, queue.Options{
-		Process:    processor.Process,
-		KeepEvents: parts.Streams.KeepsEvents,
+		Process: processor.Process, KeepEvents: parts.Streams.KeepsEvents, WorkerLimit: d.Settings.WorkerLimit, ExitTimeout: d.Settings.ExitTimeout,
 		Progress: func(c queue.CatchUp) {
 			observe.Emit(d.Sink, observe.CatchUpChanged{Handled: c.Handled, Objects: c.Objects})
 		},
-		WorkerLimit: d.Settings.WorkerLimit,
-		ExitTimeout: d.Settings.ExitTimeout,
 	})
 	if division := d.Settings.Selection.Division; division.Shards > 0 {
 		d.Shards = core.NewOwnShards(division, d.Queue, o.changed.Raise)
@@ -361,41 +338,16 @@ func (o *operator) startPosting() {
 	}
 }
 
-// logIn returns the source of sessions, and the URL of the API server.
-func (o *operator) logIn(ctx context.Context) (kube.Source, string, error) {
-	var source kube.Source = o.logins
-	if o.logins == nil {
-		given, err := kube.NewConfigSource(o.config.REST, o.deps.Settings.ConnectTimeout)
-		if err != nil {
-			return nil, "", fmt.Errorf("use the configuration of the cluster: %w", err)
-		}
-		o.given, source = given, given
-	}
-	session, err := source.Current(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	return source, session.Server(), nil
-}
-
-func (o *operator) disconnect() {
-	if o.given != nil {
-		o.given.Close()
-	}
-	if o.logins != nil {
-		o.logins.Close()
-	}
-}
-
-// serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons and timers, and all
-// other background work.
+// serve handles objects until the context ends. Then it stops the streams, the handlers, the daemons, and all background work.
 func (o *operator) serve(ctx context.Context) error {
 	defer o.parts.Peerings.Close() // runs last, because other operators may act from then on
 	o.parts.Streams.Ready = o.ready
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	o.parts.Admission.Start(ctx, fail)
-	part, err := o.replica().TakePart(running)
+	part, err := (&replicas.Replica{
+		Deps: o.deps, Streams: o.parts.Streams, Pauses: o.pauses, NewTerm: o.memories.NewTerm, Fail: o.fail, DefaultNamespace: o.logins.Namespace(),
+	}).TakePart(running)
 	if err != nil {
 		return err
 	}
@@ -435,19 +387,6 @@ func (o *operator) serve(ctx context.Context) error {
 	return err
 }
 
-// replica returns the operator as one of several replicas.
-func (o *operator) replica() *replicas.Replica {
-	return &replicas.Replica{
-		Deps: o.deps, Streams: o.parts.Streams, Pauses: o.pauses, NewTerm: o.memories.NewTerm, Fail: o.fail, DefaultNamespace: o.logins.Namespace(),
-		RestConfig: func() *rest.Config {
-			if o.logins == nil {
-				return rest.CopyConfig(o.config.REST)
-			}
-			return o.logins.RESTConfig()
-		},
-	}
-}
-
 // unready returns why the operator must not replace its predecessor yet. Only webhooks delay that.
 func (o *operator) unready() error {
 	if len(o.deps.Registry.Admission()) == 0 {
@@ -464,4 +403,45 @@ func (o *operator) ready() {
 	if o.config.OnReady != nil {
 		o.config.OnReady()
 	}
+}
+
+// noteStop records the time at which the operator is asked to stop. It ends the process if it is still running when the
+// forced exit timeout is over, for example because of a handler that does not return. A timeout of zero or less disables it.
+func (o *operator) noteStop() {
+	o.stopped.Store(new(o.deps.Now()))
+	if limit := o.settings.Load().ExitingTimeout; limit > 0 && o.config.Exit != nil { // startup handlers may have changed it
+		time.AfterFunc(limit, o.config.Exit)
+	}
+}
+
+// stopAllDaemons stops the daemons and timers of all objects, and waits for them. It abandons a daemon that runs longer
+// than the exit timeout plus its own cancellation backoff and timeout. No daemon may be started afterwards.
+func stopAllDaemons(d *core.Deps, memories *memory.Memories, detached *memory.DetachedDaemons) {
+	// The order matters, because daemons move from the memories to the detached groups.
+	var groups []*daemons.Group
+	for _, m := range memories.All() {
+		groups = append(groups, m.Group.Load())
+	}
+	groups = append(groups, detached.Close()...)
+	var wg sync.WaitGroup
+	for _, group := range groups {
+		if len(group.Tasks()) == 0 {
+			continue
+		}
+		wg.Go(func() {
+			var longest time.Duration
+			for _, task := range group.Tasks() {
+				h, none := task.Handler, new(time.Duration)
+				longest = max(longest, *cmp.Or(h.CancellationBackoff, none)+*cmp.Or(h.CancellationTimeout, none))
+			}
+			ctx, cancel := context.WithTimeout(d.Background, d.Settings.ExitTimeout+longest)
+			defer cancel()
+			group.Wait(ctx, daemons.OperatorExiting)
+			for _, task := range group.Tasks() {
+				d.Logger.Warn(fmt.Sprintf("%s ignores that the operator stops; abandoning it", task),
+					observe.EventKey, observe.LogDaemonAbandoned, "of", task.Live().String())
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"github.com/kopf-dev/kopf/sdk/inspect"
+	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/reviews"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// Describe describes an operator without a cluster: its handlers, and its permissions in a cluster with the given
-// resources.
+// Describe describes an operator without a cluster: its handlers, and its permissions in a cluster with the given resources.
 func Describe(config Config, known []inspect.APIResource) (inspect.Description, error) {
 	settings := config.Settings()
 	if err := settings.Check(config.Registry); err != nil {
@@ -35,14 +36,24 @@ func Describe(config Config, known []inspect.APIResource) (inspect.Description, 
 			ID: h.ID, Kind: inspect.HandlerKind(h.Family), Selector: h.Selector.String(), Source: h.ShortSource(), Version: h.Version,
 		})
 	}
-	d.Reviewed = p.reviewed()
-	p.ofHandlers()
+	for _, h := range config.Registry.Admission() {
+		for _, res := range h.Selector.Select(p.known) {
+			d.Reviewed = appendNew(d.Reviewed, res.Key())
+		}
+	}
+	for _, add := range []func(*handlers.Handler){p.ofHandledObjects, p.ofChildren, p.ofWatched, p.ofRequests} {
+		for _, h := range config.Registry.All() {
+			add(h)
+		}
+	}
 	d.Permissions, d.Unserved, d.Assumed = p.list, p.unserved, p.assumed
 	return d, nil
 }
 
-// requestsOfHandlers is the purpose of the permissions in [handlers.Handler].Uses.
-const requestsOfHandlers = "requests of the handlers themselves"
+const (
+	children           = "the children of the handled objects" // purpose of the permissions in [handlers.Handler].Owns
+	requestsOfHandlers = "requests of the handlers themselves" // purpose of the permissions in [handlers.Handler].Uses
+)
 
 // permissions collects the permissions that an operator needs in a cluster.
 type permissions struct {
@@ -55,15 +66,6 @@ type permissions struct {
 	list     []inspect.Permission
 	unserved []inspect.Unserved
 	assumed  []string
-}
-
-// ofHandlers adds the permissions for the objects of the handlers.
-func (p *permissions) ofHandlers() {
-	for _, add := range []func(*handlers.Handler){p.ofHandledObjects, p.ofChildren, p.ofWatched, p.ofRequests} {
-		for _, h := range p.registry.All() {
-			add(h)
-		}
-	}
 }
 
 func (p *permissions) ofHandledObjects(h *handlers.Handler) {
@@ -92,9 +94,6 @@ func (p *permissions) parents(h *handlers.Handler) (parents []resources.Resource
 	parents = p.resolve(h, h.Selector)
 	return parents, slices.ContainsFunc(parents, func(res resources.Resource) bool { return !res.Namespaced })
 }
-
-// children is the purpose of the permissions in [handlers.Handler].Owns.
-const children = "the children of the handled objects"
 
 func (p *permissions) ofChildren(h *handlers.Handler) {
 	if len(h.Owns) == 0 {
@@ -154,19 +153,7 @@ func (p *permissions) ofRequests(h *handlers.Handler) {
 	}
 }
 
-// reviewed returns the keys of the known resources with admission handlers.
-func (p *permissions) reviewed() []string {
-	var keys []string
-	for _, h := range p.registry.Admission() {
-		for _, res := range h.Selector.Select(p.known) {
-			keys = appendNew(keys, res.Key())
-		}
-	}
-	return keys
-}
-
-// addEvents adds the permissions for Kubernetes events about objects. Events about cluster-scoped objects are in the
-// operator's namespace.
+// addEvents adds the permissions for Kubernetes events. Events about cluster-scoped objects are in the operator's namespace.
 func (p *permissions) addEvents(namespaced bool) {
 	scope := p.scope(true)
 	if !namespaced && scope == inspect.ScopeServed {
@@ -188,8 +175,7 @@ func (p *permissions) scope(namespaced bool) inspect.PermissionScope {
 	return inspect.ScopeServed
 }
 
-// resolve returns the resources of a selector. It records a selector that matches no resource, or several where one is
-// expected.
+// resolve returns the resources of a selector. It records a selector that matches none, or several where one is expected.
 func (p *permissions) resolve(h *handlers.Handler, s resources.Selector) []resources.Resource {
 	if s.Name == resources.Everything { // one resource stands for all
 		group := s.Group
@@ -244,8 +230,7 @@ func (p *permissions) grant(h *handlers.Handler, purpose string, scope inspect.P
 	p.add(h, inspect.Permission{Group: group, Resource: resource, Verbs: verbs, Scope: scope, Purpose: purpose})
 }
 
-// add adds a permission, and merges it with an earlier one for the same purpose. The handler needs the permission; it is
-// nil if the operator itself does.
+// add adds a permission of a handler, or of the operator itself if it is nil. It merges permissions for the same purpose.
 func (p *permissions) add(h *handlers.Handler, wanted inspect.Permission) {
 	if len(wanted.Verbs) == 0 {
 		return
@@ -256,25 +241,120 @@ func (p *permissions) add(h *handlers.Handler, wanted inspect.Permission) {
 	})
 	if i < 0 {
 		i = len(p.list)
-		wanted.Verbs = slices.Clone(wanted.Verbs)
 		p.list = append(p.list, wanted)
+		p.list[i].Verbs = nil
 	}
 	o := &p.list[i]
-	for _, verb := range wanted.Verbs {
-		o.Verbs = appendNew(o.Verbs, verb)
-	}
+	o.Verbs = appendNew(o.Verbs, wanted.Verbs...)
 	if h != nil {
 		o.Handlers = appendNew(o.Handlers, named(h))
 	}
 }
 
-// appendNew appends a text to a list, unless the list has it.
-func appendNew(list []string, text string) []string {
-	if slices.Contains(list, text) {
-		return list
+// appendNew appends the texts that a list does not have.
+func appendNew(list []string, texts ...string) []string {
+	for _, text := range texts {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
 	}
-	return append(list, text)
+	return list
 }
 
 // named returns the id of a handler with its position in the code.
 func named(h *handlers.Handler) string { return h.ID + " (" + h.ShortSource() + ")" }
+
+// ofDiscovery adds the permissions to watch for new resources and namespaces.
+func (p *permissions) ofDiscovery() {
+	clusterWide := p.namespaces.ClusterWide()
+	if !clusterWide && p.namespaces.AllNamed() {
+		return
+	}
+	if !p.settings.ScanningDisabled && serving.ServesCustomResources(p.registry) {
+		p.grant(nil, "the operator itself: to serve resources that are defined while it runs", inspect.ScopeCluster,
+			"apiextensions.k8s.io", "customresourcedefinitions", "list", "watch")
+	}
+	if clusterWide {
+		return
+	}
+	verbs := []string{"list", "watch"}
+	if p.settings.ScanningDisabled {
+		verbs = verbs[:1]
+	}
+	p.grant(nil, "the operator itself: to serve the namespaces that match its patterns", inspect.ScopeCluster, "", "namespaces", verbs...)
+}
+
+// ofPeering adds the permissions for peering, if the cluster has its resource or peering is mandatory. It returns the objects' name.
+func (p *permissions) ofPeering() string {
+	settings := &p.settings.Peering
+	if !settings.TakesPart() {
+		return ""
+	}
+	namespaced := !settings.ClusterWide && !p.namespaces.ClusterWide()
+	found := resources.Peerings(p.known, namespaced)
+	if len(found) == 0 && settings.Mandatory {
+		res := &resources.Resource{Group: "kopf.dev", Plural: resources.ClusterPeerings}
+		if namespaced {
+			res.Plural = resources.NamespacedPeerings
+		}
+		found = append(found, res)
+	}
+	for _, res := range found {
+		written := res.Plural
+		if res.HasSubresource("status") {
+			written += "/status"
+		}
+		scope := p.scope(namespaced)
+		p.grant(nil, "the operator itself: to pause while an operator of a higher priority acts", scope, res.Group, res.Plural, "list", "watch")
+		p.add(nil, inspect.Permission{
+			Group: res.Group, Resource: written, Names: []string{settings.Name}, Verbs: []string{"patch"}, Scope: scope,
+			Purpose: "the operator itself: to tell other operators that it is there",
+		})
+	}
+	return settings.Name
+}
+
+// ofReplicas adds the permissions for the leases of the operator's replicas. It returns the leases.
+func (p *permissions) ofReplicas() inspect.Leases {
+	count := p.settings.Selection.Division.Shards
+	if count == 0 && !p.settings.LeaderElection {
+		return inspect.Leases{}
+	}
+	lease, scope := &p.settings.Lease, inspect.ScopeOwn
+	if lease.Namespace != "" {
+		scope = inspect.ScopeNamed
+	}
+	add := func(purpose string, names []string, verbs ...string) {
+		p.add(nil, inspect.Permission{
+			Group: "coordination.k8s.io", Resource: "leases", Names: names, Verbs: verbs, Scope: scope, Namespace: lease.Namespace, Purpose: purpose,
+		})
+	}
+	if count > 0 {
+		add("the operator itself: to divide the objects among its replicas", nil, "list", "create", "update", "delete")
+	} else {
+		// RBAC cannot restrict the names of created objects.
+		add("the operator itself: to begin the election of the replica that acts", nil, "create")
+		add("the operator itself: to elect the replica that acts", []string{lease.Name}, "get", "update")
+	}
+	return inspect.Leases{Name: lease.Name, Namespace: lease.Namespace, Shards: count}
+}
+
+// ofWebhooks adds the permissions for webhook configurations. It returns the name of the configurations; empty without any.
+func (p *permissions) ofWebhooks() string {
+	settings := &p.settings.Admission
+	if settings.Managed == "" || len(p.registry.Admission()) == 0 {
+		return ""
+	}
+	name := admission.ConfigurationName(settings.Managed, settings.Session)
+	for _, c := range reviews.Configurations(p.registry.Admission()) {
+		for _, h := range c.Handlers {
+			purpose := "the configuration of the webhooks, which is created once"
+			p.grant(h, purpose, inspect.ScopeCluster, c.Resource.Group, c.Resource.Plural, "create")
+			p.add(h, inspect.Permission{
+				Group: c.Resource.Group, Resource: c.Resource.Plural, Names: []string{name}, Verbs: []string{"patch"}, Scope: inspect.ScopeCluster,
+				Purpose: "webhooks, in their configuration",
+			})
+		}
+	}
+	return name
+}

@@ -16,7 +16,7 @@ import (
 func TestRefusals_OneAlarmForEachPermission(t *testing.T) {
 	recorder, sink := &alarmRecorder{}, &observe.Sink{}
 	sink.Subscribe(recorder)
-	r := &refusals{deps: &core.Deps{Sink: sink, Logger: slog.New(slog.DiscardHandler)}}
+	r := &refusals{deps: &core.Deps{Sink: sink, Logger: slog.New(slog.DiscardHandler)}, alarms: map[refusal]*inspect.Alarm{}}
 	pods := &resources.Resource{Version: "v1", Plural: "pods"}
 	call := func(res *resources.Resource, namespace string, status int, message string) {
 		c := kube.Call{Verb: "patch", Status: status, Resource: res, Subresource: "status", Path: "/api/v1/namespaces/" + namespace + "/pods/x/status"}
@@ -56,7 +56,7 @@ func TestRefusals_OneAlarmForEachPermission(t *testing.T) {
 func TestRefusals_PermittedWatchEndsTheAlarmAboutTheList(t *testing.T) {
 	recorder, sink := &alarmRecorder{}, &observe.Sink{}
 	sink.Subscribe(recorder)
-	r := &refusals{deps: &core.Deps{Sink: sink, Logger: slog.New(slog.DiscardHandler)}}
+	r := &refusals{deps: &core.Deps{Sink: sink, Logger: slog.New(slog.DiscardHandler)}, alarms: map[refusal]*inspect.Alarm{}}
 	call := func(verb string, status int) {
 		c := kube.Call{Verb: verb, Status: status, Resource: &resources.Resource{Version: "v1", Plural: "pods"}, Path: "/api/v1/namespaces/a/pods"}
 		if status != 200 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 )
 
 func TestExitAfterTimeout_EndsHangingProcess(t *testing.T) {
@@ -20,7 +22,10 @@ func TestExitAfterTimeout_EndsHangingProcess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				var exited atomic.Bool
-				exitAfterTimeout(ctx, func() time.Duration { return c.limit }, func() { exited.Store(true) })
+				o, _ := newTestOperator(t, nil)
+				o.config.Exit = func() { exited.Store(true) }
+				o.settings.Store(&core.Settings{ExitingTimeout: c.limit})
+				context.AfterFunc(ctx, o.noteStop)
 				time.Sleep(time.Hour)
 				if exited.Load() {
 					t.Error("exited before it was asked to stop")

@@ -50,5 +50,3 @@ func (Later) Error() string { return "later" }
 
 // KopfDelay implements [handlers.Temporary].
 func (e Later) KopfDelay() (time.Duration, bool) { return e.Delay, true }
-
-var _ handlers.Temporary = Later{}

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/peers"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/serving"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/leases"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
@@ -29,10 +30,9 @@ type Replica struct {
 	Deps             *core.Deps
 	Streams          *serving.Streams
 	Pauses           *peers.Pauses
-	NewTerm          func()              // called before this replica acts again
-	DefaultNamespace string              // default namespace of the leases
-	RestConfig       func() *rest.Config // configuration of the elector's client
-	Fail             func(error)         // stops the operator with an error
+	NewTerm          func()      // called before this replica acts again
+	DefaultNamespace string      // default namespace of the leases
+	Fail             func(error) // stops the operator with an error
 }
 
 // part is the participation of the operator as one of several replicas.
@@ -115,7 +115,7 @@ type candidate struct {
 func (c *candidate) election(ctx context.Context) core.Election {
 	d, lease := c.replica.Deps, c.lease
 	return core.Election{
-		Config: c.replica.RestConfig(), Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
+		Config: rest.CopyConfig(kube.ConfigFrom(ctx)), Namespace: lease.Namespace, Name: lease.Name, Identity: lease.Identity, Times: lease.Times,
 		Logger: d.Logger, Lead: c.lead, Follow: c.follow,
 		Renewed:    func(sent time.Time) bool { return !d.State.Election.Renew(sent, lease.Times.RenewDeadline) },
 		MayRelease: func() bool { return !errors.Is(context.Cause(ctx), leases.ErrBusy) },

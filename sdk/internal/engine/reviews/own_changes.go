@@ -17,11 +17,9 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
-// The operator's own records are not reviewed by its admission handlers: its finalizer, its annotations, its field of
-// the status, and the results of handlers. A handler that denies them would prevent the removal of the finalizer
-// forever. Two conditions must hold, and the API server guarantees both: the user is the operator's own user, and
-// nothing else changes. So another user cannot avoid a handler, whatever the request, and changes by handlers are
-// reviewed as well.
+// The operator's own records are not reviewed by its admission handlers: its finalizer, its annotations, its field of the status, and
+// the results of handlers. A handler that denies them would prevent the removal of the finalizer forever. The API server guarantees
+// that the user is the operator's own user, and that nothing else changes, so that another user cannot avoid a handler.
 
 const (
 	ownUserTimeout  = 5 * time.Second  // limits a request for the name of the operator's user

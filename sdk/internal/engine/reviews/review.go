@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/kopf-dev/kopf/sdk/inspect"
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/call"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
@@ -21,6 +24,7 @@ import (
 
 // review is one review that is being answered. It is used by one goroutine.
 type review struct {
+	id      string // id for replays; empty if the review is not kept
 	request *admission.Request
 	limit   time.Duration // time limit for all handlers together
 	size    int           // size of the request, in bytes
@@ -44,8 +48,6 @@ func (v *review) warn(more []string) {
 	defer v.mu.Unlock()
 	v.warnings = append(v.warnings, more...)
 }
-
-var errValidatorPatches = errors.New("it only validates, and cannot change the object; register it with OnMutate")
 
 // review calls the handlers of a review, and returns the response. An error means that the review cannot be answered.
 func (r *Reviews) review(ctx context.Context, v *review) (*admission.Response, error) {
@@ -142,10 +144,14 @@ func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 	if h.Family == handlers.Mutate {
 		changes.Append(v.patch) // a copy, so that changes before a failure are dropped
 	}
+	var recorder *observe.Recorder // nil unless the handler has side effects, and the object exists
+	if h.Admission.SideEffects && !v.request.DryRun && v.subject.Object.UID != "" {
+		recorder = r.deps.Recorders.For(v.subject.Reference).WithoutSecrets(v.subject.Secrets)
+	}
 	a := &call.Attempt{
 		Subject: v.subject,
 		Call: &handlers.Call{
-			Cause: cause, Handler: h, Patch: changes, Memo: cause.Views.Memo, Recorder: r.recorder(v, h),
+			Cause: cause, Handler: h, Patch: changes, Memo: cause.Views.Memo, Recorder: recorder,
 			Logger: v.subject.Logger.With(observe.HandlerKey, h.ID), Warn: v.warn,
 		},
 		Grace: time.Millisecond, // the API server waits
@@ -154,7 +160,7 @@ func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 				return fmt.Errorf("%s: its context has ended: %w", h, context.Cause(ctx))
 			}
 			if h.Family == handlers.Validate && !changes.Empty() {
-				return handlers.AsPermanent(fmt.Errorf("%s: %w", h, errValidatorPatches))
+				return handlers.AsPermanent(fmt.Errorf("%s: it only validates, and cannot change the object; register it with OnMutate", h))
 			}
 			return v.mutate(changes)
 		},
@@ -170,8 +176,7 @@ func (r *Reviews) call(ctx context.Context, v *review, h *handlers.Handler, caus
 	}
 }
 
-// failed records the error of a handler; an unknown handler is nil. The error denies the request, unless the handler's
-// failures are ignored.
+// failed records the error of a handler, or of the review if it is nil. The error denies the request, unless it is ignored.
 func (v *review) failed(h *handlers.Handler, err error) {
 	if h != nil && h.Admission.IgnoreFailures {
 		v.warn([]string{fmt.Sprintf("%s is ignored: %s", h.ID, handlers.ErrorText(err))})
@@ -200,31 +205,23 @@ func (v *review) mutate(changes *patch.Patch) error {
 	return nil
 }
 
-// recorder returns the recorder of a handler; nil if it must not post Kubernetes events. Only a handler with side
-// effects may post events, and only about an existing object.
-func (r *Reviews) recorder(v *review, h *handlers.Handler) *observe.Recorder {
-	if !h.Admission.SideEffects || v.request.DryRun || v.subject.Object.UID == "" {
-		return nil
-	}
-	return r.deps.Recorders.For(v.subject.Reference).WithoutSecrets(v.subject.Secrets)
-}
-
 // emit emits the review, and keeps it for replays.
 func (r *Reviews) emit(v *review, response *admission.Response, began time.Time) {
 	var diff object.Diff
 	if r.history.prefix != "" && v.mutated != nil {
 		diff = object.ComputeDiff(v.tree, v.mutated)
 	}
+	id := r.history.add(&review{request: v.request, limit: v.limit, size: v.size})
 	observe.Emit(r.deps.Sink, observe.ReviewEnded{
-		Subject: v.subject, Request: v.request, Response: response, ID: r.history.add(keptReview{request: v.request, limit: v.limit, size: v.size}), Replay: v.replay,
+		Subject: v.subject, Request: v.request, Response: response, ID: id, Replay: v.replay,
 		Diff: diff, Handlers: v.called, Began: began, Took: r.deps.Now().Sub(began),
 	})
 }
 
 // Replay implements [AdmissionControl]. The review is a dry run.
 func (r *Reviews) Replay(id string) error {
-	former, kept := r.history.find(id)
-	if !kept {
+	former := r.history.find(id)
+	if former == nil {
 		return fmt.Errorf("the review %q is not kept; only the newest ones of this run are", id)
 	}
 	request := *former.request
@@ -233,4 +230,94 @@ func (r *Reviews) Replay(id string) error {
 	defer cancel()
 	_, err := r.review(ctx, &review{request: &request, limit: former.limit, size: former.size, replay: id})
 	return err
+}
+
+// maxReviewBytes limits the total size of all kept reviews.
+const maxReviewBytes = 16 << 20
+
+// reviewHistory keeps the newest reviews for replays. It is safe for concurrent use.
+type reviewHistory struct {
+	prefix string // distinguishes this run of the operator from other runs; empty if no reviews are kept
+
+	mu    sync.Mutex
+	last  uint64
+	kept  []*review // oldest first
+	bytes int
+}
+
+// add keeps a review, which must have only the input for a replay, and returns its id.
+func (h *reviewHistory) add(v *review) (id string) {
+	if h.prefix == "" {
+		return ""
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	id = h.prefix + strconv.FormatUint(h.last, 10)
+	if v.size > maxReviewBytes/4 {
+		return id // a huge review would displace all others
+	}
+	v.id = id
+	h.kept = append(h.kept, v)
+	h.bytes += v.size
+	for len(h.kept) > inspect.MaxReviews || h.bytes > maxReviewBytes {
+		h.bytes -= h.kept[0].size
+		h.kept[0] = nil
+		h.kept = h.kept[1:]
+	}
+	return id
+}
+
+// find returns a kept review; nil if it is not kept.
+func (h *reviewHistory) find(id string) *review {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.IndexFunc(h.kept, func(v *review) bool { return v.id == id }); i >= 0 {
+		return h.kept[i]
+	}
+	return nil
+}
+
+const (
+	maxDecoded      = 64 << 20  // limits the memory of the decoded objects of all concurrent large reviews, in bytes
+	maxSmallDecoded = 32 << 20  // limits the same for small reviews; a review that exceeds its limit runs alone
+	smallReview     = 1 << 20   // maximum weight of a small review
+	maxTrees        = 256 << 20 // limits the memory of the decoded objects of one review
+	treesOfPatch    = 3         // number of copies of an object that a change needs
+	collectedReview = 32 << 20  // weight from which the garbage collector runs after a review, before the next one is decoded
+)
+
+// claim waits until there is memory for the decoded objects of a review. The returned function ends the review, and
+// drops the decoded objects, so that a kept review only needs memory for its JSON.
+func (r *Reviews) claim(ctx context.Context, request *admission.Request) (end func(), err error) {
+	b := r.large
+	if request.Weight <= smallReview {
+		b = r.small
+	}
+	if !b.Take(ctx, request.Weight) {
+		return nil, &admission.InvalidError{
+			Status: http.StatusServiceUnavailable, Reason: "reviews of large objects have taken too long; try again with a smaller object",
+		}
+	}
+	return func() {
+		dropped := false
+		for _, obj := range []*object.Object{request.Object, request.Old} {
+			dropped = obj != nil && obj.DropTree() || dropped
+		}
+		if dropped && request.Weight >= collectedReview {
+			runtime.GC()
+		}
+		b.Give(request.Weight)
+	}, nil
+}
+
+// checkWeight returns a denial if the given number of copies of a review's decoded objects needs too much memory.
+// Objects of up to 1.5 MiB of JSON, the default limit of Kubernetes, always pass.
+func checkWeight(request *admission.Request, attempted string, copies int64) error {
+	weight := request.Weight * copies
+	if weight <= maxTrees {
+		return nil
+	}
+	return handlers.AsDenial(fmt.Errorf("cannot %s the object: its values take about %d MiB of memory, and the limit is %d MiB; make it smaller",
+		attempted, weight>>20, int64(maxTrees>>20)), http.StatusRequestEntityTooLarge)
 }

@@ -16,13 +16,9 @@ import (
 )
 
 const (
-	// maxReview limits the size of a request, in bytes, whatever the server in front accepts.
-	maxReview = 64 << 20
-	// maxReviewTime is the maximum time that API servers wait for a response, and the default if the request has no
-	// timeout.
-	maxReviewTime = 30 * time.Second
-	// replayHeader is [webhook.ReplayHeader].
-	replayHeader = "Kopf-Replay"
+	maxReview     = 64 << 20         // limits the size of a request, in bytes, whatever the server in front accepts
+	maxReviewTime = 30 * time.Second // longest time that API servers wait, and the default if the request has no timeout
+	replayHeader  = "Kopf-Replay"    // [webhook.ReplayHeader]
 )
 
 // ServeHTTP implements [http.Handler].
@@ -78,8 +74,7 @@ func (r *Reviews) answer(ctx context.Context, w http.ResponseWriter, req *http.R
 	return response.Encode(request.APIVersion, request.UID)
 }
 
-// verified returns the connection state for handlers, without unverified client certificates, because any client can
-// present one.
+// verified returns the connection state without unverified client certificates, because any client can present one.
 func verified(state *tls.ConnectionState) *tls.ConnectionState {
 	if state == nil || len(state.VerifiedChains) > 0 || len(state.PeerCertificates) == 0 {
 		return state
@@ -100,8 +95,7 @@ func readReview(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// timeLimit returns the time limit for the handlers. It is slightly shorter than the timeout of the API server, so that
-// the response arrives in time.
+// timeLimit returns the time limit for the handlers: the timeout of the API server without the time to send the response.
 func timeLimit(req *http.Request) time.Duration {
 	limit, err := time.ParseDuration(req.URL.Query().Get("timeout"))
 	if err != nil || limit <= 0 || limit > maxReviewTime {
@@ -110,15 +104,15 @@ func timeLimit(req *http.Request) time.Duration {
 	return limit - min(limit/10, 500*time.Millisecond)
 }
 
-// handlerAt returns the id of the handler at a webhook's path, which contains the id or the name of the webhook. It is
-// empty for the path of all handlers.
+// handlerAt returns the id of the handler at a path, which contains the id or its webhook's name; empty for all handlers.
 func (r *Reviews) handlerAt(path string) string {
-	if rest, ok := strings.CutPrefix(path, *r.prefix.Load()); ok && (rest == "" || rest[0] == '/') {
+	known, _ := r.webhooks.options()
+	if rest, ok := strings.CutPrefix(path, known.Client.Path()); ok && (rest == "" || rest[0] == '/') {
 		path = rest
 	}
 	name := strings.Trim(path, "/")
-	for id, known := range r.webhooks.names {
-		if known == name && r.webhooks.names[name] == "" {
+	for id, webhook := range known.Names {
+		if webhook == name && known.Names[name] == "" {
 			return id
 		}
 	}

@@ -19,22 +19,12 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
-	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/planning"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
 
 // ErrNoWayIn is wrapped by the error of an operator that has admission handlers but no server for their reviews.
 var ErrNoWayIn = errors.New("the cluster has no way to reach the admission handlers")
-
-var errServerEnded = errors.New("the webhook server has stopped by itself")
-
-// The reasons why an operator with admission handlers is not ready.
-var (
-	errUnconnected  = errors.New("the operator is not connected to the cluster yet")
-	errUnregistered = errors.New("the webhooks are not registered in the cluster yet")
-	errUnindexed    = errors.New("the indices are not complete yet; admission reviews wait for them")
-)
 
 // CheckWayIn returns an error if the operator has admission handlers but no server for their reviews.
 func CheckWayIn(registry *handlers.Registry, settings *core.Settings) error {
@@ -72,16 +62,17 @@ type noAdmission struct{}
 
 func (noAdmission) Start(context.Context, func(error))   {}
 func (noAdmission) Serve([]resources.Resource, []string) {}
-func (noAdmission) Unready() error                       { return errUnconnected }
 func (noAdmission) Indexed()                             {}
 func (noAdmission) Withdraw(context.Context)             {}
 func (noAdmission) Stop()                                {}
+func (noAdmission) Unready() error {
+	return errors.New("the operator is not connected to the cluster yet")
+}
 func (noAdmission) Replay(string) error {
 	return errors.New("the operator has no admission handlers, or is still starting")
 }
 
-// Reviews answers the reviews of the API server, and registers the webhooks. It implements [AdmissionControl], and is safe for
-// concurrent use.
+// Reviews implements [AdmissionControl]. It is safe for concurrent use.
 type Reviews struct {
 	deps     *core.Deps
 	memories *memory.Memories
@@ -89,7 +80,6 @@ type Reviews struct {
 	base     context.Context // base context of the handlers, with the indices
 	history  reviewHistory
 	ownUser  atomic.Pointer[string] // name of the user of the operator's requests; nil until the API server has responded
-	prefix   atomic.Pointer[string] // path before the ids of handlers
 	webhooks *webhooks
 
 	small, large *budget.Budget // limits of the memory of the decoded objects; small reviews never wait for large ones
@@ -113,7 +103,6 @@ func NewAdmissionControl(ctx context.Context, d *core.Deps, m *memory.Memories, 
 	if inspected { // only inspector clients request replays
 		r.history.prefix = strconv.FormatInt(d.Now().UnixMilli(), 36) + "-"
 	}
-	r.prefix.Store(new(string))
 	return r
 }
 
@@ -123,9 +112,9 @@ func (r *Reviews) Start(ctx context.Context, failed func(error)) {
 	managing, stopManaging := context.WithCancel(context.WithoutCancel(ctx))
 	r.stopServing, r.stopManaging = stopServing, stopManaging
 	r.serving.Go(func() {
-		err := r.deps.Settings.Admission.Serve(serving, r.deps.Logger, r, r.announced)
+		err := r.deps.Settings.Admission.Serve(serving, r.deps.Logger, r, r.webhooks.announced)
 		if err != nil || serving.Err() == nil {
-			failed(cmp.Or(err, errServerEnded))
+			failed(cmp.Or(err, errors.New("the webhook server has stopped by itself")))
 		}
 	})
 	r.managing.Go(func() { r.webhooks.run(managing) })
@@ -135,13 +124,6 @@ func (r *Reviews) Start(ctx context.Context, failed func(error)) {
 			}
 		})
 	}
-}
-
-// announced records the URL or service at which the API server reaches the server.
-func (r *Reviews) announced(client admission.ClientConfig) {
-	r.prefix.Store(new(client.Path()))
-	r.deps.Logger.Debug("Serving admission reviews at "+client.String(), observe.EventKey, observe.LogWebhookServed)
-	r.webhooks.announced(client)
 }
 
 // Serve implements [AdmissionControl].
@@ -169,9 +151,9 @@ func (r *Reviews) Indexed() {
 func (r *Reviews) Unready() error {
 	switch {
 	case !r.webhooks.registered.Load():
-		return errUnregistered
+		return errors.New("the webhooks are not registered in the cluster yet")
 	case !r.indexed.Load():
-		return errUnindexed
+		return errors.New("the indices are not complete yet; admission reviews wait for them")
 	}
 	return nil
 }
@@ -196,10 +178,8 @@ func (r *Reviews) find(ctx context.Context, of admission.GroupVersionResource) (
 	case <-ctx.Done():
 		return nil, &admission.InvalidError{Status: http.StatusServiceUnavailable, Reason: "the operator is still starting"}
 	}
-	if known := r.known.Load(); known != nil {
-		if res := (*known)[of]; res != nil {
-			return res, nil
-		}
+	if known := r.known.Load(); known != nil && (*known)[of] != nil {
+		return (*known)[of], nil
 	}
 	return nil, &admission.InvalidError{Status: http.StatusNotFound, Reason: "the operator has no admission handlers of " + of.String()}
 }

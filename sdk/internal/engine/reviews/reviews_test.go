@@ -327,18 +327,18 @@ func TestReviews_ManyAtOnce(t *testing.T) {
 func TestReviewHistory_Bounded(t *testing.T) {
 	h := &reviewHistory{prefix: "run-"}
 	for range 3 * inspect.MaxReviews {
-		h.add(keptReview{size: 1})
+		h.add(&review{size: 1})
 	}
 	if len(h.kept) != inspect.MaxReviews {
 		t.Errorf("%d reviews are kept", len(h.kept))
 	}
 	for range 100 {
-		h.add(keptReview{size: 1 << 20})
+		h.add(&review{size: 1 << 20})
 	}
 	if h.bytes > maxReviewBytes || len(h.kept) > 16 {
 		t.Errorf("%d bytes of %d reviews are kept", h.bytes, len(h.kept))
 	}
-	if _, kept := h.find(h.add(keptReview{size: maxReviewBytes})); kept {
+	if h.find(h.add(&review{size: maxReviewBytes})) != nil {
 		t.Error("a huge review is kept")
 	}
 }

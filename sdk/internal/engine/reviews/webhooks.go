@@ -23,10 +23,9 @@ import (
 // Configuration is the webhook configuration of a family of admission handlers.
 type Configuration struct {
 	Resource *resources.Resource
-	Handlers []*handlers.Handler // in the order of registration
-
-	family handlers.Family
-	title  string // for log lines, as in Python operators
+	Handlers []*handlers.Handler
+	family   handlers.Family
+	title    string // name of the family in log lines, as in Python operators
 
 	// Used only by the goroutine that writes the configurations, and after its end.
 	state observe.WebhookState
@@ -46,45 +45,35 @@ func Configurations(all []*handlers.Handler) []*Configuration {
 	return cs
 }
 
-// webhooks maintains the webhook configurations in the cluster, according to the handlers, the resources and the
-// announced client configuration.
+// webhooks maintains the webhook configurations in the cluster.
 type webhooks struct {
 	deps           *core.Deps
 	identity       string // identity of the operator in its claims
 	configurations []*Configuration
-	names          map[string]string // names of the webhooks by the ids of the handlers
 	changed        core.Wakeup
 
 	registered atomic.Bool // the webhooks were registered in the cluster once, or are not managed
 
-	mu         sync.Mutex
-	client     *admission.ClientConfig // nil until it is announced
-	resources  []resources.Resource
-	known      bool // set when the resources are known
-	namespaces []string
+	mu               sync.Mutex
+	known            admission.Options // options for building the webhooks, as far as they are known
+	reachable, found bool              // the client configuration and the resources are known
 }
 
 func newWebhooks(d *core.Deps, identity string) *webhooks {
-	all := d.Registry.Admission()
+	all, settings := d.Registry.Admission(), &d.Settings.Admission
 	return &webhooks{
-		deps: d, identity: identity, configurations: Configurations(all), names: admission.Names(all), changed: core.NewWakeup(),
+		deps: d, identity: identity, configurations: Configurations(all), changed: core.NewWakeup(),
+		known: admission.Options{
+			Suffix: settings.Managed, Names: admission.Names(all), Development: settings.Session != "", Confined: settings.Confined,
+		},
 	}
 }
 
 // options returns the options for building the webhooks, and whether they are complete.
-func (w *webhooks) options() (admission.Options, bool) {
+func (w *webhooks) options() (o admission.Options, complete bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	settings := &w.deps.Settings.Admission
-	o := admission.Options{
-		Resources: w.resources, Suffix: settings.Managed, Names: w.names, Development: settings.Session != "", Namespaces: w.namespaces,
-		Confined: settings.Confined,
-	}
-	if w.client == nil {
-		return o, false
-	}
-	o.Client = *w.client
-	return o, w.known
+	return w.known, w.reachable && w.found
 }
 
 func (w *webhooks) name() string {
@@ -100,9 +89,10 @@ var webhooksRetries = []time.Duration{time.Second, 5 * time.Second, 30 * time.Se
 
 // announced records the client configuration with which the API server reaches the operator.
 func (w *webhooks) announced(client admission.ClientConfig) {
+	w.deps.Logger.Debug("Serving admission reviews at "+client.String(), observe.EventKey, observe.LogWebhookServed)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.client = &client
+	w.known.Client, w.reachable = client, true
 	w.changed.Raise()
 }
 
@@ -110,11 +100,10 @@ func (w *webhooks) announced(client admission.ClientConfig) {
 func (w *webhooks) serve(rs []resources.Resource, namespaces []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.known && reflect.DeepEqual(w.resources, rs) && reflect.DeepEqual(w.namespaces, namespaces) {
-		return
+	if !w.found || !reflect.DeepEqual(w.known.Resources, rs) || !reflect.DeepEqual(w.known.Namespaces, namespaces) {
+		w.found, w.known.Resources, w.known.Namespaces = true, rs, namespaces
+		w.changed.Raise()
 	}
-	w.known, w.resources, w.namespaces = true, rs, namespaces
-	w.changed.Raise()
 }
 
 // run keeps the configurations up to date until the context ends.
@@ -160,7 +149,12 @@ func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 			c.state = observe.WebhookState{State: inspect.WebhookFailed, Err: err}
 			errs = append(errs, err)
 			if before == nil || before.Error() != err.Error() { // each reason is logged once
-				w.logFailed(c, err)
+				advice := "retrying"
+				if kube.Classify(err) == kube.Forbidden {
+					advice = "allow the operator to create and patch " + c.Resource.Plural
+				}
+				w.deps.Logger.Error(fmt.Sprintf("Cannot configure the %s webhook %s; %s", c.title, w.name(), advice),
+					observe.EventKey, observe.LogWebhookFailed, "error", err)
 			}
 		}
 	}
@@ -168,15 +162,6 @@ func (w *webhooks) write(ctx context.Context, o admission.Options) error {
 		w.warnOfGap()
 	}
 	return errors.Join(errs...)
-}
-
-func (w *webhooks) logFailed(c *Configuration, err error) {
-	advice := "retrying"
-	if kube.Classify(err) == kube.Forbidden {
-		advice = "allow the operator to create and patch " + c.Resource.Plural
-	}
-	w.deps.Logger.Error(fmt.Sprintf("Cannot configure the %s webhook %s; %s", c.title, w.name(), advice),
-		observe.EventKey, observe.LogWebhookFailed, "error", err)
 }
 
 func (w *webhooks) emit(o admission.Options) {

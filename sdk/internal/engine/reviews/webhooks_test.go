@@ -272,7 +272,7 @@ func TestWebhooks_TwoOperatorsCreateAtOnce(t *testing.T) {
 func TestWebhooks_DevelopmentSessionsAreMarkedAndStay(t *testing.T) {
 	c := &configurations{}
 	w := testWebhooks(t, c, t.Output(), handlers.Handler{ID: "check", Admission: handlers.AdmissionOptions{Persistent: true}})
-	w.deps.Settings.Admission.Session = "s1"
+	w.deps.Settings.Admission.Session, w.known.Development = "s1", true
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	w.deps.Now = func() time.Time { return now }
 	const path = "validatingwebhookconfigurations/s1.a.dev"

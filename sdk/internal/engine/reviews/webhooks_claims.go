@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kopf-dev/kopf/sdk/internal/admission"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -25,11 +28,7 @@ type claimed struct {
 	restored json.RawMessage
 }
 
-// maxLooks limits the attempts to claim a configuration that other operators change concurrently.
-const maxLooks = 5
-
-// put writes the webhooks into a configuration, unless a newer operator shares it. It only needs permissions to patch
-// and to create.
+// put writes the webhooks into a configuration, unless a newer operator shares it. It needs permissions to patch and to create.
 func (w *webhooks) put(ctx context.Context, c *Configuration, webhooks []admission.Webhook) error {
 	client := w.deps.Client
 	if len(webhooks) == 0 {
@@ -39,9 +38,8 @@ func (w *webhooks) put(ctx context.Context, c *Configuration, webhooks []admissi
 	if err != nil {
 		return err
 	}
-	for range maxLooks {
-		var found *admission.Found
-		found, err = w.look(ctx, client, c)
+	for attempt := 1; ; attempt++ {
+		found, err := w.look(ctx, client, c)
 		class := kube.Classify(err)
 		switch {
 		case len(webhooks) == 0 && (class == kube.NotFound || class == kube.Forbidden):
@@ -52,11 +50,11 @@ func (w *webhooks) put(ctx context.Context, c *Configuration, webhooks []admissi
 		case err != nil:
 			return err
 		}
-		if err = w.writeClaim(ctx, client, c, found, text); kube.Classify(err) != kube.Conflict {
-			break
+		err = w.writeClaim(ctx, client, c, found, text)
+		if kube.Classify(err) != kube.Conflict || attempt == 5 { // otherwise, another operator changed the configuration concurrently
+			return err
 		}
 	}
-	return err
 }
 
 // look reads a configuration with an empty patch, which needs no other permission than to patch.
@@ -74,7 +72,8 @@ func (w *webhooks) writeClaim(ctx context.Context, client *kube.Client, c *Confi
 	now := w.deps.Now()
 	others := found.Others(w.identity, now)
 	own := &claimed{alone: len(others) == 0, Claim: admission.Claim{
-		Operator: w.identity, Order: w.order(c.claim, found, others, now), Content: admission.Digest(webhooks), Expires: now.Add(admission.ClaimExpires).UTC().Truncate(time.Second),
+		Operator: w.identity, Order: w.order(c.claim, found, others, now), Content: admission.Digest(webhooks),
+		Expires: now.Add(admission.ClaimExpires).UTC().Truncate(time.Second),
 	}}
 	switch {
 	case c.claim != nil:
@@ -100,8 +99,7 @@ func (w *webhooks) writeClaim(ctx context.Context, client *kube.Client, c *Confi
 	return err
 }
 
-// order returns the order of the operator's claim. A claim keeps its order, also after a restart with the same identity.
-// A new operator gets the highest order.
+// order returns the order of the claim, which is the same after a restart. A new operator gets the highest order.
 func (w *webhooks) order(before *claimed, found *admission.Found, others []admission.Claim, now time.Time) int {
 	own, claimed := found.Claim(w.identity, now)
 	switch {
@@ -121,13 +119,11 @@ func (w *webhooks) order(before *claimed, found *admission.Found, others []admis
 func (w *webhooks) logClaim(c *Configuration, own *claimed) {
 	before := c.claim
 	switch {
-	case len(c.Handlers) == 0:
+	case len(c.Handlers) == 0 || before != nil && before.leader == own.leader && (own.leader != "" || before.Content == own.Content):
 	case own.leader != "":
-		if before == nil || before.leader != own.leader {
-			w.deps.Logger.Info(fmt.Sprintf("Leaving the %s webhook %s to a newer operator: %s", c.title, w.name(), own.leader),
-				observe.EventKey, observe.LogWebhookShared)
-		}
-	case before == nil || before.leader != "" || before.Content != own.Content:
+		w.deps.Logger.Info(fmt.Sprintf("Leaving the %s webhook %s to a newer operator: %s", c.title, w.name(), own.leader),
+			observe.EventKey, observe.LogWebhookShared)
+	default:
 		w.deps.Logger.Info(fmt.Sprintf("Reconfiguring the %s webhook %s.", c.title, w.name()),
 			observe.EventKey, observe.LogWebhookInstalled, "webhooks", len(c.Handlers))
 	}
@@ -167,4 +163,90 @@ func (w *webhooks) warnOfGap() {
 		w.deps.Logger.Warn("While the operator restarts, objects are admitted without asking "+strings.Join(ids, ", ")+
 			", since it removes their webhooks at its exit; kopf.Webhook{KeepOnExit: true} keeps them", observe.EventKey, observe.LogWebhookGap)
 	}
+}
+
+const (
+	withdrawalTimeout = 5 * time.Second        // limits the removal of the webhooks when the operator exits
+	withdrawalDelay   = 500 * time.Millisecond // time until the server stops, because API servers notice the removal with a delay
+)
+
+// withdraw releases the configurations. The last operator removes its webhooks, except the persistent ones, and waits until the API
+// server has noticed. In development, the session removes its configurations at its end, and keeps them during a reload.
+func (w *webhooks) withdraw(ctx context.Context) {
+	options, ok := w.options()
+	if !ok || options.Suffix == "" || options.Development {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, withdrawalTimeout)
+	defer cancel()
+	var noticeable atomic.Bool
+	var leaving sync.WaitGroup
+	for _, c := range w.configurations {
+		if c.claim == nil {
+			continue
+		}
+		leaving.Go(func() {
+			left, err := w.leave(ctx, c, options)
+			if err != nil && kube.Classify(err) != kube.NotFound {
+				w.deps.Logger.Error(fmt.Sprintf("Cannot remove the webhooks of the %s webhook %s; requests may be refused until it is deleted",
+					c.title, w.name()), observe.EventKey, observe.LogWebhookFailed, "error", err)
+			}
+			if left && err == nil {
+				noticeable.Store(true)
+			}
+		})
+	}
+	leaving.Wait()
+	if noticeable.Load() {
+		_ = core.Sleep(ctx, withdrawalDelay) // the end of the context means that the delay was long enough
+	}
+}
+
+// leave removes the operator's claim from a configuration. The last operator reduces the webhooks to the persistent ones,
+// unless all are persistent. It reports whether API servers may still call this operator.
+func (w *webhooks) leave(ctx context.Context, c *Configuration, o admission.Options) (noticeable bool, err error) {
+	var remaining json.RawMessage // nil if all webhooks are persistent
+	o.PersistentOnly = true
+	if persistent := admission.Build(c.Handlers, o); len(persistent) < len(c.Handlers) {
+		if remaining, err = json.Marshal(persistent); err != nil {
+			return false, err
+		}
+	}
+	for {
+		found, err := w.look(ctx, w.deps.Client, c)
+		if err != nil {
+			return false, err
+		}
+		webhooks, heir := inherited(c.claim, found.Others(w.identity, w.deps.Now()), remaining)
+		switch {
+		case heir != "":
+			w.deps.Logger.Info(fmt.Sprintf("Leaving the %s webhook %s to another operator: %s", c.title, w.name(), heir),
+				observe.EventKey, observe.LogWebhookShared)
+		case webhooks != nil:
+			w.deps.Logger.Info(fmt.Sprintf("Cleaning up the admission webhook %s.", w.name()),
+				observe.EventKey, observe.LogWebhookRemoved, "kind", c.title)
+		}
+		err = w.send(ctx, w.deps.Client, c, found, found.Leaving(w.identity, webhooks, w.deps.Now()))
+		if kube.Classify(err) != kube.Conflict { // otherwise, another operator claimed or released the configuration concurrently
+			return remaining != nil || heir != "", err
+		}
+	}
+}
+
+// inherited returns the webhooks to leave in the configuration, none of which may call this operator, and the operator that takes
+// them over; nil keeps the current webhooks. Other operators write unknown webhooks within a minute.
+func inherited(own *claimed, others []admission.Claim, remaining json.RawMessage) (webhooks json.RawMessage, heir string) {
+	if len(others) == 0 {
+		return remaining, ""
+	}
+	newest, same := others[0], slices.IndexFunc(others, func(c admission.Claim) bool { return c.Content == own.Content })
+	switch {
+	case newest.After(&own.Claim):
+		return nil, newest.Operator
+	case same >= 0:
+		return nil, others[same].Operator
+	case newest.Operator == own.previous.Operator && newest.Content == own.previous.Content:
+		return own.restored, newest.Operator
+	}
+	return remaining, ""
 }
