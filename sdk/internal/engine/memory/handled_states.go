@@ -26,16 +26,6 @@ func (s *HandledStates) Note(id string, version *object.Object, hash uint64) {
 	s.Hashes[id] = hash
 }
 
-// DifferFrom reports whether any handler has seen another essence than the one with the hash.
-func (s *HandledStates) DifferFrom(hash uint64) bool {
-	for _, seen := range s.Hashes {
-		if seen != hash {
-			return true
-		}
-	}
-	return false
-}
-
 // HasNotSeen reports whether a handler or one of its sub-handlers has not seen the essence with the hash.
 func (s *HandledStates) HasNotSeen(id string, hash uint64) bool {
 	if seen, ok := s.Hashes[id]; !ok || seen != hash {

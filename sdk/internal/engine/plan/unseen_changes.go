@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
@@ -41,7 +43,8 @@ func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err e
 		return raw, essence, nil
 	}
 	hash := memory.HashEssence(essence)
-	if !states.DifferFrom(hash) {
+	differs := func(seen uint64) bool { return seen != hash }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(states.Hashes)), differs) {
 		return raw, essence, nil
 	}
 	most := 0 // number of handlers that an update from one of the versions calls for the unseen state
