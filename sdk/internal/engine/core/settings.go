@@ -124,8 +124,6 @@ func (s *Settings) checkScaling() error {
 	switch {
 	case d.Shards < 0:
 		return fmt.Errorf("%d shards: there must be at least 1", d.Shards)
-	case d.Shards > 0 && d.Key != shards.ByUID && d.Key != shards.ByNamespace:
-		return fmt.Errorf("the shard key is %q: want %s or %s", d.Key, shards.ByUID, shards.ByNamespace)
 	case d.Shards > 0 && s.LeaderElection:
 		return errors.New("with shards, all replicas act; with leader election, only one does: use one or the other")
 	case d.Shards == 0 && !s.LeaderElection:
