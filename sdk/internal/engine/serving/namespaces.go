@@ -64,12 +64,13 @@ func (n *Namespaces) assumeExist() {
 	n.changed.Raise()
 }
 
-// names returns the names of the served namespaces, sorted. An empty name stands for the whole cluster.
+// names returns the names of the served namespaces, sorted. An empty name stands for the whole cluster. The result is never nil, because
+// nil namespaces of webhooks stand for the whole cluster.
 func (n *Namespaces) names() []string {
 	if n.ClusterWide() {
 		return []string{""}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return object.SortedKeys(n.matching)
+	return append([]string{}, object.SortedKeys(n.matching)...)
 }

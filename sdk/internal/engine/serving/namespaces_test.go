@@ -27,9 +27,10 @@ func TestNamespaces_MatchingOnesAreServedWhileTheyExist(t *testing.T) {
 		{namespaceEvent(watch.Added, "single"), []string{"single", "team-a"}, true},
 		{namespaceEvent(watch.Deleted, "team-a"), []string{"single"}, true},
 		{namespaceEvent(watch.Deleted, "other"), []string{"single"}, false},
+		{namespaceEvent(watch.Deleted, "single"), []string{}, true},
 	} {
 		n.appearedOrDeleted(step.event)
-		if got := n.names(); !slices.Equal(got, step.want) {
+		if got := n.names(); got == nil || !slices.Equal(got, step.want) {
 			t.Errorf("after %s of %s: %q, want %q", step.event.Type, step.event.Object.Name, got, step.want)
 		}
 		select {
