@@ -42,6 +42,8 @@ func ByVersion(_ context.Context, call *handlers.Call) (any, error) {
 	return map[string]string{o.ResourceVersion: o.Name}, nil
 }
 
+var _ handlers.Temporary = Later{}
+
 // Later is a temporary error.
 type Later struct{ Delay time.Duration }
 

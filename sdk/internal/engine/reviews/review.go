@@ -136,6 +136,9 @@ func (r *Reviews) memo(res *core.ServedResource, request *admission.Request) any
 			return memo
 		}
 	}
+	if r.deps.NewMemo == nil {
+		return nil
+	}
 	return r.deps.NewMemo()
 }
 

@@ -44,7 +44,7 @@ func CheckWayIn(registry *handlers.Registry, settings *core.Settings) error {
 // interface, so that operators without admission handlers do not link its implementation.
 type AdmissionControl interface {
 	Start(ctx context.Context, failed func(error))      // starts the server and the webhooks; calls failed if the server ends before Stop
-	Serve(rs []resources.Resource, namespaces []string) // sets the known resources and the served namespaces; none stand for all
+	Serve(rs []resources.Resource, namespaces []string) // sets the known resources and the served namespaces; nil stands for all
 	Unready() error                                     // returns the reason why reviews are not answered yet; nil if they are
 	Indexed()                                           // unblocks the reviews that are waiting for the indices
 	Replay(id string) error                             // calls the handlers for an earlier review again
@@ -173,10 +173,12 @@ func (r *Reviews) Stop() {
 
 // find returns the resource of a review. It waits until the resources are known and the indices are complete.
 func (r *Reviews) find(ctx context.Context, of admission.GroupVersionResource) (*core.ServedResource, error) {
-	select {
-	case <-r.ready:
-	case <-ctx.Done():
-		return nil, &admission.InvalidError{Status: http.StatusServiceUnavailable, Reason: "the operator is still starting"}
+	if !r.indexed.Load() {
+		select {
+		case <-r.ready:
+		case <-ctx.Done():
+			return nil, &admission.InvalidError{Status: http.StatusServiceUnavailable, Reason: "the operator is still starting"}
+		}
 	}
 	if known := r.known.Load(); known != nil && (*known)[of] != nil {
 		return (*known)[of], nil

@@ -224,6 +224,7 @@ func TestReviews_WaitForIndices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := enginetest.BareDeps(t, admissionHandlers(doing("check", func(context.Context, *handlers.Call) error { return nil })), slog.New(slog.DiscardHandler))
 		r := newTestReviews(t, d, &memory.Memories{})
+		r.gated = true
 		if w := ask(t, r, "/check?timeout=1s", reviewOf("CREATE", "")); w.Code != http.StatusServiceUnavailable {
 			t.Errorf("before the start: %d", w.Code)
 		}
@@ -231,6 +232,13 @@ func TestReviews_WaitForIndices(t *testing.T) {
 		go func() { answer <- ask(t, r, "/check", reviewOf("CREATE", "")) }()
 		synctest.Wait()
 		r.Serve([]resources.Resource{kex}, nil)
+		synctest.Wait()
+		select {
+		case <-answer:
+			t.Error("the review does not wait for the indices")
+		default:
+		}
+		r.Indexed()
 		if got := answerOf(t, <-answer); !got.Response.Allowed {
 			t.Errorf("got %+v", got)
 		}

@@ -96,7 +96,7 @@ func (w *webhooks) announced(client admission.ClientConfig) {
 	w.changed.Raise()
 }
 
-// serve sets the known resources and the served namespaces; no namespaces stand for the whole cluster.
+// serve sets the known resources and the served namespaces; nil namespaces stand for the whole cluster.
 func (w *webhooks) serve(rs []resources.Resource, namespaces []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
