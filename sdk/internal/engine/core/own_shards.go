@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
@@ -19,8 +20,10 @@ type ownShards struct {
 	changed  func() // callback that starts or stops streams after a change of the shards
 
 	guards []fence.Guard // guards by the number of the shard
+
+	mu     sync.Mutex // held while the shards change, so that whoever sees a new shard also sees the gain
+	gained int        // see [ownShards.Gains]
 	Own    atomic.Pointer[shards.Set]
-	gained atomic.Int64 // see [ownShards.Gains]
 }
 
 // NewOwnShards returns an empty set of own shards.
@@ -33,26 +36,30 @@ func NewOwnShards(d shards.Division, q *queue.Queue, changed func()) *ownShards 
 	return o
 }
 
-// Set replaces the own shards. It drops queued objects of added shards, because they predate the ownership. Only one goroutine may call it.
+// Set replaces the own shards. It drops queued objects of added shards, because they predate the ownership.
 func (o *ownShards) Set(own shards.Set) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	added := slices.DeleteFunc(slices.Clone(own.All()), o.Own.Load().Has)
 	if len(added) > 0 {
 		fresh := shards.NewSet(added...)
 		o.queue.DropObjects(func(key queue.Key, namespace string) bool { return fresh.Has(o.OfKey(key, namespace)) })
+		o.gained++
 	}
 	o.Own.Store(&own)
-	o.gained.Add(int64(len(added))) // last, so that a stream that starts in between lists its objects again
 	if len(added) > 0 || own.Len() == 0 {
 		o.changed()
 	}
 }
 
-// Gains returns the number of shards that were added. A stream that started at a lower number lacks the objects of the added shards.
+// Gains returns how often shards were added. A stream that started at a lower number lacks the objects of the added shards.
 func (o *ownShards) Gains() int {
 	if o == nil {
 		return 0
 	}
-	return int(o.gained.Load())
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gained
 }
 
 // Guard returns the guard of a shard.

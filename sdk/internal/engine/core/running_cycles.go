@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 )
 
-// RunningCycles tracks the objects that workers are handling, so that a handover can stop their cycles. A nil value tracks nothing. It is safe
-// for concurrent use.
+// RunningCycles tracks the objects that workers are handling, so that a handover can stop their cycles. A nil value
+// belongs to an operator that hands no objects over, and tracks nothing. It is safe for concurrent use.
 type RunningCycles struct {
 	mu     sync.Mutex
 	cycles map[queue.Key]*runningCycle
