@@ -74,7 +74,8 @@ func (r *ownRecord) peer(priority int, pause *peering.Pause, now time.Time) *pee
 	return &peering.Peer{Identity: r.identity, Priority: priority, Lifetime: r.lifetime, LastSeen: now, Since: r.joined, Pause: pause}
 }
 
-// leaving returns the record that a leaving replica keeps for the replicas that share it.
+// leaving returns the record that a leaving replica keeps for the replicas that share it. The
+// record has no joining time, and expires soon.
 func (r *ownRecord) leaving(priority int, now time.Time) *peering.Peer {
 	return &peering.Peer{Identity: r.identity, Priority: priority, Lifetime: min(leavingLifetime, r.lifetime), LastSeen: now}
 }

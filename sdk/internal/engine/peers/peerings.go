@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -88,16 +87,21 @@ func (p *Peerings) Adjust(known []resources.Resource, namespaces []string) {
 	}
 }
 
-// leaveOthers leaves all objects except the wanted ones, and waits, because each may be joined again. The lock must be held.
+// leaveOthers leaves all objects except the wanted ones, and waits, because each may be joined again. The lock must be held; leaveOthers
+// releases it while it waits.
 func (p *Peerings) leaveOthers(wanted map[resources.Scope]*resources.Resource) {
-	left := maps.Clone(p.all)
-	maps.DeleteFunc(left, func(scope resources.Scope, _ *peeringObject) bool { return wanted[scope] != nil })
-	for _, object := range left {
-		object.stop()
+	var left []*peeringObject
+	for scope, object := range p.all {
+		if wanted[scope] == nil {
+			delete(p.all, scope)
+			object.stop()
+			left = append(left, object)
+		}
 	}
-	for scope, object := range left {
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	for _, object := range left {
 		<-object.left
-		delete(p.all, scope)
 	}
 }
 
