@@ -105,9 +105,7 @@ func (c *operatorCluster) apply(ctx context.Context, paths []string, part settle
 	c.mu.Unlock()
 	options := apply.Options{Namespace: cluster.Namespace, Only: isOfPart(part)}
 	if part.Operator != nil {
-		if err := awaitWebhooks(ctx, config, paths, part, options); err != nil {
-			return nil, err
-		}
+		awaitWebhooks(ctx, config, paths, part, options)
 	}
 	objects, err := apply.Files(ctx, config, paths, options)
 	applied := make([]settlement.Applied, len(objects))

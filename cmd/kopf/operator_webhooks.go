@@ -26,14 +26,14 @@ const (
 // awaitWebhooks waits until the API server calls the installed webhooks of the operator: it uses a new configuration only some time after
 // it has stored the configuration, and would accept an object in between without a review. As a proof, awaitWebhooks applies one object
 // for the validating webhooks and one for the mutating webhooks as a dry run, until the operator has reviewed it.
-func awaitWebhooks(ctx context.Context, config *rest.Config, paths []string, part settlement.Part, o apply.Options) error {
+func awaitWebhooks(ctx context.Context, config *rest.Config, paths []string, part settlement.Part, o apply.Options) {
 	manifests, err := apply.Read(paths)
 	if err != nil {
-		return err
+		return // the application of the files returns the error
 	}
 	known, err := resources.Served(ctx, config)
 	if err != nil {
-		return err
+		return // the discovery of one API group may fail, and the objects are of another
 	}
 	manifests = slices.DeleteFunc(manifests, func(m apply.Manifest) bool { return !o.Only(m) })
 	o.Only, o.DryRun = nil, true
@@ -48,7 +48,6 @@ func awaitWebhooks(ctx context.Context, config *rest.Config, paths []string, par
 			return done[0].Change, nil
 		})
 	}
-	return nil // the objects are applied in any case
 }
 
 // probes returns the first manifest that a webhook matches, for each kind of webhooks.
