@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -55,6 +56,27 @@ func TestEndpoints_SameAddressSharesPort(t *testing.T) {
 	busy := endpoints{address: {"/": say("")}}
 	if err := busy.serve(ctx, &serving, o.deps.Logger); err == nil || !strings.Contains(err.Error(), "serve http://"+address) {
 		t.Error(err)
+	}
+}
+
+func TestEndpoints_AnswerUntilStoppedOperatorHasEnded(t *testing.T) {
+	o, text := newTestOperator(t, &handlers.Registry{})
+	o.deps.Settings.Liveness = "http://127.0.0.1:0/healthz"
+	ctx, cancel := context.WithCancel(t.Context())
+	stop, err := o.serveEndpoints(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(text.String(), "Serving ")
+	url, _, _ := strings.Cut(after, "\"")
+	cancel()
+	if code, body := fetch(t, http.MethodGet, url); code != 500 || !strings.Contains(body, context.Canceled.Error()) {
+		t.Errorf("%d %s: it still answers, but starts no probe", code, body)
+	}
+	stop()
+	if conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/healthz")); err == nil {
+		_ = conn.Close()
+		t.Error("still listening")
 	}
 }
 

@@ -216,7 +216,7 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 		return err
 	}
 	if o.poster != nil {
-		wg.Go(func() { o.poster.Run(serving) })
+		wg.Go(func() { o.poster.Run(kube.InBulk(serving)) })
 	}
 	if o.metrics != nil {
 		defer o.metrics.Begin(o.meterState)()
@@ -231,11 +231,13 @@ func (o *operator) work(ctx, serving context.Context, wg *sync.WaitGroup) error 
 // serveEndpoints serves the endpoints of the settings until stop is called, also after an error.
 func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	var serving sync.WaitGroup
+	serving, closeAll := context.WithCancel(context.WithoutCancel(ctx)) // a stopping operator still answers
+	var servers sync.WaitGroup
 	health, all := &health{operator: o, ctx: ctx}, endpoints{}
 	stop = func() {
 		cancel()
-		serving.Wait()
+		closeAll()
+		servers.Wait()
 		health.wait()
 	}
 	if err := all.add(o.deps.Settings.Liveness, health); err != nil {
@@ -246,7 +248,7 @@ func (o *operator) serveEndpoints(ctx context.Context) (stop func(), err error) 
 			return stop, fmt.Errorf("metrics: %w", err)
 		}
 	}
-	return stop, all.serve(ctx, &serving, o.deps.Logger)
+	return stop, all.serve(serving, &servers, o.deps.Logger)
 }
 
 // connect logs in to the cluster, and creates all components that need a connection.
