@@ -40,7 +40,7 @@ func (p *Processor) followDaemons(c *cycle) (stopping []time.Duration) {
 	case group == nil && p.detached.Running(c.key()):
 		return nil // the object is handled again when its previous daemons and timers have stopped
 	case group == nil:
-		group = daemons.NewGroup(p.deps.Background, p.newHost(c), p.deps.Settings.Background, c.object)
+		group = daemons.NewGroup(p.background, p.newHost(c), p.deps.Settings.Background, c.object)
 		c.memory.Group.Store(group)
 	}
 	var essence uint64 // zero unless a timer waits until the essence is idle

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/fence"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
 	"github.com/kopf-dev/kopf/sdk/internal/patch"
@@ -35,6 +36,7 @@ type Processor struct {
 	passes    core.Passes
 
 	conditions core.Conditions
+	background context.Context // context of daemons and timers
 }
 
 // IndexedResources are the served resources with their indexers.
@@ -48,7 +50,10 @@ type IndexedResources interface {
 
 // NewProcessor returns the processor of an operator.
 func NewProcessor(d *core.Deps, m *memory.Memories, detached *memory.DetachedDaemons, i *call.Invoker, resources IndexedResources, passes core.Passes, kept core.Conditions) *Processor {
-	return &Processor{deps: d, invoker: i, memories: m, resources: resources, detached: detached, passes: passes, conditions: kept}
+	return &Processor{
+		deps: d, invoker: i, memories: m, resources: resources, detached: detached, passes: passes, conditions: kept,
+		background: kube.InBulk(d.Background), // thousands of timers must not delay the events of objects
+	}
 }
 
 // Process runs one cycle of an object. The queue calls it.
