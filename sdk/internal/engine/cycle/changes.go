@@ -107,13 +107,14 @@ func (c *cycle) logRelease() {
 }
 
 // endRetry ends the retry request when all of its handlers were called, or if it has none. The pass counts only if no change handler
-// matches the object.
+// matches the object; while a write of the operator is pending, the pass is still to come.
 func (c *cycle) endRetry(requested *memory.RetryRequest) {
 	switch {
 	case requested == nil:
 		return
 	case !c.plan.Changing:
-		if c.plan.Hold.ForWrite() || c.calls.reconciles && requested.Calls(c.served.Handlers.Reconciler().ID) {
+		reconciler := c.served.Handlers.Has(handlers.Reconciling)
+		if reconciler && c.plan.Hold.ForWrite() || c.calls.reconciles && requested.Calls(c.served.Handlers.Reconciler().ID) {
 			return
 		}
 	case c.plan.Hold != plan.HoldNothing, c.calls.left, slices.ContainsFunc(c.calls.out.Parked, requested.Calls), c.plan.DefersRetry(requested):

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/core"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
+	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
@@ -46,6 +47,21 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 	}
 	c.writes.Own.Set(own("mark"), "x")
 	return c
+}
+
+func TestEndRetry_UninvolvedObjectEndsItsRequestAtOnce(t *testing.T) {
+	reconcile := &handlers.Handler{ID: "reconcile", Family: handlers.Reconcile}
+	for hold, passes := range map[plan.Hold]bool{plan.HoldNothing: true, plan.HoldUnwritten: false, plan.HoldAdding: false, plan.HoldRemoving: false} {
+		request := memory.NewRetryRequest("")
+		c := with(written(t), func(c *cycle) { c.plan.Hold = hold; c.memory.RetryNow(request) })
+		if c.endRetry(request); c.memory.Retry.Load() != nil {
+			t.Errorf("hold %v: the request stays, though no handler matches the object", hold)
+		}
+		c = with(written(t, reconcile), func(c *cycle) { c.plan.Hold = hold; c.memory.RetryNow(request) })
+		if c.endRetry(request); (c.memory.Retry.Load() == nil) != passes {
+			t.Errorf("hold %v: the request of an object with a pass ends: %t", hold, !passes)
+		}
+	}
 }
 
 func TestAnswer_HandledWhereTheVersionMatters(t *testing.T) {

@@ -274,10 +274,12 @@ func (c *cycle) passEvents(ctx context.Context) (*queue.Next, error) {
 // the event handlers. The error unwritten is from the write of the earlier outcomes; nil if the write succeeded.
 func (p *Processor) holdChanges(ctx context.Context, c *cycle, unwritten error) (*queue.Next, error) {
 	if c.needsPlan() {
-		if err := c.detect(ctx, c.situation()); err != nil {
+		s := c.situation()
+		if err := c.detect(ctx, s); err != nil {
 			return nil, err
 		}
 		c.plan.Hold = plan.HoldUnwritten
+		c.endRetry(s.Requested)
 		p.followDaemons(c)
 	}
 	held := c.memory.Outbox.Held
