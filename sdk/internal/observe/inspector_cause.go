@@ -50,7 +50,7 @@ func (o *shown) showPass(due, deleting bool) {
 		case due && s.State != inspect.PhaseRunning:
 			s.State, s.Error, s.Next = inspect.PhaseNext, nil, time.Time{}
 		case deleting && (s.State == inspect.PhaseNext || s.State == inspect.PhaseRetrying):
-			s.State, s.Why, s.Next, s.Slot = inspect.PhaseFiltered, endedByDeletion(), time.Time{}, false
+			s.State, s.Why, s.Error, s.Next, s.Slot = inspect.PhaseFiltered, endedByDeletion(), nil, time.Time{}, false
 		}
 	}
 }

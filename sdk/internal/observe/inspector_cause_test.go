@@ -282,7 +282,7 @@ func TestInspector_ObjectInDeletionAwaitsNoPass(t *testing.T) {
 		why  *inspect.Mismatch
 	}{
 		"no pass":          {nil, inspect.PhaseFiltered, deleted},
-		"a pass waits":     {&handlers.Outcome{Waits: true}, inspect.PhaseFiltered, deleted},
+		"a pass waits":     {&handlers.Outcome{Waits: true, Err: errors.New("not ready")}, inspect.PhaseFiltered, deleted},
 		"a pass succeeded": {&handlers.Outcome{Final: true}, inspect.PhaseDone, nil},
 	} {
 		// The operator keeps showing the last cause of an object that is held only by other finalizers.
@@ -298,7 +298,7 @@ func TestInspector_ObjectInDeletionAwaitsNoPass(t *testing.T) {
 			subject.Object = podObject("a", "2")
 			subject.Object.Deleting = true
 			in.handle(subject, &handlers.Cause{Resource: &pods, Reason: reason, Deleted: true}, nil)
-			if h := in.only(t).Handlers[0]; h.State != test.want || !reflect.DeepEqual(h.Why, test.why) {
+			if h := in.only(t).Handlers[0]; h.State != test.want || !reflect.DeepEqual(h.Why, test.why) || h.Error != nil {
 				t.Errorf("%s, %s: the handler is %s, why: %+v", name, reason, h.State, h.Why)
 			}
 		}
