@@ -98,8 +98,8 @@ func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
 	return p, nil
 }
 
-// Decide selects the handlers of the cause and reads their progress, unless change handlers must wait. It adds the finalizer to the patch, and
-// removes the records of superseded causes.
+// Decide selects the handlers of the cause and reads their progress, unless change handlers must wait. It adds the finalizer to the
+// patch or removes it, and removes the records of superseded causes.
 func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 	if s.Event != watch.Deleted && p.Blocked && len(s.Stopping) == 0 && !s.Served.Handlers.RequiresFinalizer(p.Cause) &&
 		!s.Served.Handlers.DeletesChildren() { // an object that the filters do not match any longer can still have children
@@ -149,7 +149,8 @@ func (p *Plan) planRecall(s *Situation) {
 	}
 	first, old := &r.failures[0], p.Cause.Old
 	reason := handlers.Reason(first.Purpose)
-	switch r.byID = reason == handlers.ReasonUpdate && first.Old == nil; {
+	r.byID = reason == handlers.ReasonUpdate && first.Old == nil
+	switch {
 	case reason == handlers.ReasonCreate:
 		old = nil
 	case reason == handlers.ReasonUpdate && !r.byID:
@@ -187,8 +188,8 @@ func (p *Plan) selectHandlers(set *handlers.Set) []*handlers.Handler {
 	}
 	var hs []*handlers.Handler
 	for _, h := range all {
-		same := func(other *handlers.Handler) bool { return p.Recall.byID && other.ID == h.ID }
-		if p.Recall.has(h.ID) && !slices.ContainsFunc(hs, same) {
+		repeats := func(other *handlers.Handler) bool { return p.Recall.byID && other.ID == h.ID } // another registration of it
+		if p.Recall.has(h.ID) && !slices.ContainsFunc(hs, repeats) {
 			hs = append(hs, h)
 		}
 	}

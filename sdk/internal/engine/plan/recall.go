@@ -10,7 +10,8 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/watch"
 )
 
-// recall is a cause that repeats an earlier one for its failed handlers. The plan rebuilds the cause from the failure on the object: see
+// recall is a cause that repeats an earlier one for its failed handlers. After a permanent failure, a handler is not called until the object
+// changes or a retry is requested; handlers that succeeded are not called again. The plan rebuilds the cause from the failure on the object: see
 // [state.Failure]. If the failure lacks the old state of an update, the handler gets an empty diff.
 type recall struct {
 	failures []state.Failure // failures to retry in this cause

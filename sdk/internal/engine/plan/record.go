@@ -150,7 +150,8 @@ func (w *recorder) endUnhandled() error {
 	return w.storeLastHandled()
 }
 
-// storeLastHandled stores the essence that the handlers have seen as the last-handled state, unless it was stored when the cause ended first.
+// storeLastHandled ends the cause: it stores the essence that the handlers have seen as the last-handled state, unless it was stored when
+// the cause ended first.
 func (w *recorder) storeLastHandled() error {
 	w.record.Finished = true
 	if r := w.plan.Recall; r != nil && (!r.isMarked() || w.record.Handled == nil) {
@@ -163,6 +164,7 @@ func (w *recorder) storeLastHandled() error {
 	}
 	w.record.Handled = nil
 	cause, v := w.plan.Cause, w.view
+	// A reverted change, whose reason is not handled, and a repeated cause keep the stored state, unless an update must follow.
 	renews := cause.Reason.Handled() && w.plan.Recall == nil && (essence != nil && len(cause.Diff) > 0 || cause.Old == nil)
 	if !renews && !w.record.Behind {
 		return nil
@@ -174,7 +176,7 @@ func (w *recorder) storeLastHandled() error {
 	return nil
 }
 
-// release removes the finalizer of a deleted object when no daemon is running, unless the operator must delete children before.
+// release removes the finalizer of a deleted object, whose handlers are all done, when no daemon is running, unless the operator must delete children before.
 func (w *recorder) release() {
 	p, r := w.plan, w.record
 	if w.situation.Event == watch.Deleted || !p.Cause.Deleted || !p.Blocked || p.keeper(w.situation, r.Failures) != nil {

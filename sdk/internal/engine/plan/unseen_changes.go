@@ -13,7 +13,8 @@ import (
 
 // While other handlers of the cause are retried, the object can change after a handler has succeeded. That handler would never see the change,
 // because the changed state would become the last-handled one. So the operator remembers the state that each finished handler has seen. At the
-// end of the cause, the state from which an update reaches the most of these handlers becomes the last-handled one, and the update follows.
+// end of the cause, even if the object is back at its last-handled state, an update follows if it would call a handler that has not seen the
+// newest state. The state whose update calls the most of these handlers becomes the last-handled one, the earliest of equals.
 
 // rememberHandled records, for each handler that finished in this cycle, which state of the object it has seen. It records nothing if all
 // handlers are done now, and no state was recorded before.
