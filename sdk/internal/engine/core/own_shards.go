@@ -21,7 +21,7 @@ type ownShards struct {
 
 	guards []fence.Guard // guards by the number of the shard
 
-	mu     sync.Mutex // held while the shards change, so that whoever sees a new shard also sees the gain
+	mu     sync.Mutex // held while the shards change, so that a reader of a new shard also reads the gain
 	gained int        // see [ownShards.Gains]
 	Own    atomic.Pointer[shards.Set]
 }

@@ -55,6 +55,9 @@ func (d *DetachedDaemons) Stop(key queue.Key, m *Memory, reason daemons.Reason) 
 
 // EmitStopping emits BackgroundStopped with the tasks of a stopping group.
 func (d *DetachedDaemons) EmitStopping(identity *observe.Identity, group *daemons.Group) {
+	if !d.Sink.Wants(observe.KindBackgroundStopped) {
+		return
+	}
 	stopping := observe.BackgroundStopped{Identity: identity}
 	for _, task := range group.Tasks() {
 		stopping.Handlers = append(stopping.Handlers, task.Handler)
