@@ -31,7 +31,7 @@ func (c *cycle) noteLoop(byHandlers bool) {
 		return
 	case loop.Written == "" || len(c.batch.Events) == 0 && !answered || object.Precedes(loop.Written, c.object.ResourceVersion):
 		c.endLoop() // time has passed, or another client changed the object
-	case loop.Note(c.changedFields, memory.AlarmRounds+len(c.served.Changing)) && (!loop.Raised || loop.Rounds%100 == 0):
+	case loop.Follow(c.changedFields, memory.AlarmRounds+len(c.served.Changing)) && (!loop.Raised || loop.Rounds%100 == 0):
 		loop.Raised = true
 		c.emitLoop(false)
 	case loop.Raised && loop.Rounds == 0:

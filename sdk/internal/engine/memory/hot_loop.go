@@ -18,9 +18,9 @@ type HotLoop struct {
 	Raised  bool     // the alarm was raised
 }
 
-// Note counts a patch that its predecessor caused; the function returns the fields that the patch has changed. Note reports whether the
+// Follow counts a patch that its predecessor caused; the function returns the fields that the patch has changed. Follow reports whether the
 // patches are a hot loop: at least most patches in a row.
-func (l *HotLoop) Note(changedFields func() []string, most int) bool {
+func (l *HotLoop) Follow(changedFields func() []string, most int) bool {
 	if l.Rounds++; l.Rounds < comparedRounds {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 func TestHotLoop_SameFieldAgainAndAgain(t *testing.T) {
 	var l HotLoop
 	rounds := 0
-	note := func(changed ...string) bool { return l.Note(func() []string { return changed }, AlarmRounds) }
+	note := func(changed ...string) bool { return l.Follow(func() []string { return changed }, AlarmRounds) }
 	for !note("spec.a", "status.n") {
 		if rounds++; rounds > 100 {
 			t.Fatal("it is not recognised")
