@@ -38,7 +38,7 @@ type activity struct {
 func (o *operator) runActivity(ctx context.Context, family handlers.Family, hs []*handlers.Handler) (map[string]any, error) {
 	name := "kopf.activities." + string(family)
 	if family == handlers.Login {
-		name = "kopf.activities.authentication" // as in Python operators
+		name = "kopf.activities.authentication" // Python operators use this name
 	}
 	logger, now := o.deps.Logger.With(observe.NameKey, name), o.deps.Now
 	invoker := call.NewInvoker(now, o.deps.Sink, 0)

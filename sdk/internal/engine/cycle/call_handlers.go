@@ -239,7 +239,7 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	if c.calls.out.Subs == nil {
 		c.calls.out.Subs = make(map[string]state.Record)
 	}
-	for _, h := range progress.Handlers() { // until the failures are determined
+	for _, h := range progress.Handlers() { // the records are needed later, to find the failures
 		c.calls.out.Subs[h.ID] = h.Record
 	}
 	c.deliver(called)

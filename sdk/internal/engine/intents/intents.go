@@ -289,7 +289,7 @@ func (i *Intents) startOver(ctx context.Context, res *core.ServedResource, ref *
 // reset removes the progress, the failures and the last-handled state from an object, which is then handled as if it or its deletion
 // were new. It must not be called during a cycle of the object.
 func (i *Intents) reset(ctx context.Context, res *core.ServedResource, ref *inspect.Ref) (err error) {
-	defer core.RecoverPanic(&err) // of a custom storage
+	defer core.RecoverPanic(&err) // a custom storage may panic
 	obj, err := i.newest(ctx, res, ref)
 	if err != nil {
 		return err

@@ -21,7 +21,8 @@ import (
 // fit returns the changes by handlers together with the operator's own, reduced to the size limit. It parks annotations of
 // the operator's own changes, biggest first. If that is not enough, it drops the annotations of handlers.
 func (o *Outbox) fit(to *Target, handlers *patch.Patch) *patch.Patch {
-	own, restored := o.Held.Own, len(o.Parked) > 0 && o.unpark(to.Tree)
+	own := o.Held.Own
+	restored := len(o.Parked) > 0 && o.unpark(to.Tree)
 	p := patch.Joined(handlers, own)
 	if needed := annotationsSize(to.Tree, p); needed > patch.MaxAnnotationsSize {
 		size, values := needed, AnnotationsOf(own)

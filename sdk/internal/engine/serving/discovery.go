@@ -64,7 +64,7 @@ func (d *Discovery) Run(ctx context.Context) error {
 	switch err := d.scan(ctx, d.deps.Client.WithRetryHook(d.outage.retrying)); {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil: // after the client's last retry
+	case err != nil: // the client has given up its retries
 		return fmt.Errorf("discover the resources of the cluster: %w", err)
 	}
 	if err := d.checkHandlers(); err != nil {

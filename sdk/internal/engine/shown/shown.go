@@ -143,7 +143,7 @@ func shortened(list []inspect.Child) (kept []inspect.Child, omitted int) {
 	if len(list) <= inspect.MaxChildren {
 		return list, 0
 	}
-	room := map[bool]int{false: inspect.MaxChildren, true: inspect.MaxChildren} // by whether a child is ready
+	room := map[bool]int{false: inspect.MaxChildren, true: inspect.MaxChildren} // numbers of children that still fit, for unready and for ready children
 	for i := range list {
 		if list[i].State != inspect.ChildReady {
 			room[true]--
