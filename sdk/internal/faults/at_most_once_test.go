@@ -124,12 +124,9 @@ func (i *inspection) repeatedOnces(all onces) {
 		*list = append(*list, fmt.Sprintf("%s %s: %s: %s and %s", i.object.kind, i.object.name, what, first, again))
 	}
 	again := func(first, again stepCall, what string) {
-		switch {
-		case i.begunAgain(first.call, again.call):
+		if i.begunAgain(first.call, again.call) {
 			i.Explained["step called again: a process with an old view had set the object back"]++
-		case i.removedUnfinished(first.call, again.call):
-			i.Explained["step called again: a process with an old view had removed the records"]++
-		default:
+		} else {
 			report(&i.Duplicates, first, again, what)
 		}
 	}
@@ -185,20 +182,6 @@ func (i *inspection) begunAgain(first, again call) bool {
 	return again.reason == kopf.ReasonUpdate && begun && slices.ContainsFunc(i.tries, func(c call) bool {
 		return c.life > first.life && c.life <= again.life && c.at.Before(again.at) && i.oldView(c)
 	})
-}
-
-// removedUnfinished reports whether, between two calls, a process with an old list removed the records of an unfinished update.
-func (i *inspection) removedUnfinished(first, again call) bool {
-	former := i.object.at(first.version)
-	for _, v := range i.object.versions {
-		if v.number > first.version && v.number <= again.version {
-			if len(former.records) > 0 && i.removed(v.number, again) {
-				return true
-			}
-			former = v
-		}
-	}
-	return false
 }
 
 // replaced reports whether the result of a handler's step differs in a later version.
@@ -269,7 +252,6 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 	made := func(id string) version {
 		return version{value: "v2", last: "v1", steps: map[string]string{"update_1 make": id, "update_2 make": "step-9"}}
 	}
-	held := version{value: "v2", last: "v1", records: map[string]record{"update_1": {Purpose: "update", Success: true}}}
 	open, closed, oldView := version{value: "v2", last: "v1"}, version{value: "v2", last: "v2"}, []call{{life: 2, version: 10}}
 	list := func(all ...stepCall) []stepCall { return all }
 	started := version{value: "v1", started: map[string]string{"create_1": "now"}, came: began.Add(time.Hour)}
@@ -281,7 +263,6 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		tries      []call
 		lists      []time.Time
 		starts     []uint64
-		stale      int // number of the life with an old list
 		duplicates int
 		unneeded   int
 		want       string // text in the explanation; empty if there is none
@@ -291,10 +272,6 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"called twice":                           {onces: onces{called: list(of(1, 10, "k"), of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1},
 		"called for an update that was set back": {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
 		"called after the results of an earlier update were set back":      {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
-		"called after an old list led to the removal of the records":       {object: at(open, held, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, stale: 1, want: "removed the records"},
-		"called after the removal of the records, and no list was old":     {object: at(open, held, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called after an old list, and no records were removed":            {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, stale: 1, duplicates: 1},
-		"called after an old list led to the end of the update":            {object: at(open, held, closed), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, stale: 1, duplicates: 1},
 		"called again with the same results":                               {object: at(made("step-1"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again with other results, and no view was old":             {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again in an unfinished update":                             {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
@@ -329,7 +306,7 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 			if test.starts == nil {
 				test.starts = []uint64{0, 0, 0}
 			}
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.tries, starts: test.starts, lists: test.lists, stale: map[int]bool{test.stale: test.stale > 0}}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.tries, starts: test.starts, lists: test.lists}
 			i.repeatedOnces(test.onces)
 			var why []string
 			for one := range i.Explained {

@@ -91,6 +91,9 @@ func (l *listWatcher) failed(err error) {
 func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	options := kube.FromMeta(o)
 	l.narrow(&options)
+	if options.ResourceVersion == "0" {
+		options.ResourceVersion = "" // the reflector accepts a list of any age, but a handler must not repeat an old change
+	}
 	for {
 		if err := l.backoff.wait(ctx); err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ import (
 func TestRun_ListsThenStreams(t *testing.T) {
 	follow(t, Options{Namespace: "ns"}, func(w *watched) {
 		e := w.next()
-		if e.URL.Path != "/apis/kopf.dev/v1/namespaces/ns/kopfexamples" || !e.streamedList() || e.URL.Query().Has("timeoutSeconds") {
+		if e.URL.Path != "/apis/kopf.dev/v1/namespaces/ns/kopfexamples" || !e.streamedList() || e.URL.Query().Has("timeoutSeconds") || e.URL.Query().Has("resourceVersion") {
 			t.Error(e.URL)
 		}
 		c := e.stream(t)
@@ -43,6 +43,9 @@ func TestRun_ServerWithoutStreamedListsGetsOrdinaryOnes(t *testing.T) {
 		e := w.next()
 		if e.URL.Query().Has("watch") || e.URL.Path != "/apis/kopf.dev/v1/kopfexamples" {
 			t.Error(e.URL)
+		}
+		if e.URL.Query().Has("resourceVersion") {
+			t.Errorf("the list can be of any age: %s", e.URL)
 		}
 		e.respond(200, `{"metadata":{"resourceVersion":"10"},"items":[`+rawObject("a", "5")+`,`+rawObject("b", "6")+`]}`)
 		e = w.next()
