@@ -42,8 +42,7 @@ type inspection struct {
 	life    int      // number of the operator's last life
 	starts  []uint64 // the version of the cluster when a life began, by its number
 	refused []time.Time
-	stale   map[int]bool // the lives that began with an old list of the object's kind
-	lists   []time.Time  // times at which the operators began to list the objects of the kind
+	lists   []time.Time // times at which the operators began to list the objects of the kind
 }
 
 // inspect looks at all objects. The expected values are the values of living objects, keyed by kind and name.
@@ -53,12 +52,11 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	calls, tries := l.of()
 	steps := l.stepsOf()
 	life, doubled, starts := l.lives()
-	stale := l.staleLives(injected)
 	f.Doubled = append(f.Doubled, doubled...)
 	newest := map[string]*object{}
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
-		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name], stale: stale[o.kind], lists: l.listsOf(o.kind)}
+		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name], lists: l.listsOf(o.kind)}
 		before := f.unexplained()
 		i.duplicates()
 		i.repeatedSteps(steps[o.uid])
@@ -78,7 +76,7 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	for key, o := range newest {
 		value, lives := expected[key]
 		before := f.unexplained()
-		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name], stale: stale[o.kind]}
+		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
 		switch {
 		case !lives && !o.newest().gone:
 			f.Stuck = append(f.Stuck, fmt.Sprintf("%s is not gone: %+v", key, o.newest()))
@@ -147,8 +145,6 @@ func (i *inspection) explain(first, again call) string {
 		return "call repeated: the process ended before the record was stored"
 	case again.version < stored:
 		return "call repeated: the next process saw a version older than the record"
-	case i.removed(stored, again):
-		return "call repeated: a process with an old view had removed the records"
 	case again.reason == kopf.ReasonDelete && i.purged(first.handler, stored, again.version):
 		return "call repeated: the process ended between the removal of the records and of the finalizer"
 	case i.setBack(first.handler, stored, again):
@@ -168,19 +164,6 @@ func (i *inspection) unseen(first call, stored uint64, again call) bool {
 	return ended && slices.ContainsFunc(i.tries, func(c call) bool {
 		return c.life >= first.life && c.life <= again.life && c.at.Before(again.at) && c.new != again.new && i.oldView(c)
 	})
-}
-
-// removed reports whether a process with an old list removed the records of an unfinished update: it took them for records that an
-// earlier process had left.
-func (i *inspection) removed(stored uint64, again call) bool {
-	v := i.object.at(stored)
-	return again.reason == kopf.ReasonUpdate && len(v.records) == 0 && v.last == again.old && v.last != v.value && i.outdated(stored)
-}
-
-// outdated reports whether a process with an old list stored a version.
-func (i *inspection) outdated(number uint64) bool {
-	life := i.lifeAt(number)
-	return i.stale[life] || i.stale[life-1] // a request can arrive after the end of its process
 }
 
 // lifeAt returns the number of the life in which a version was stored.

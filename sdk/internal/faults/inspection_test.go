@@ -39,7 +39,6 @@ func TestInspection_Duplicates(t *testing.T) {
 		calls  []call
 		failed []call   // calls without success
 		starts []uint64 // versions of the cluster at the start of lives 0, 1, 2
-		stale  int      // number of the life with an old list
 		want   string   // text in the explanation; empty if there is none
 	}{
 		"in the same life": {
@@ -97,17 +96,9 @@ func TestInspection_Duplicates(t *testing.T) {
 			object: at(version{value: "v2", last: "v1"}, version{value: "v2", last: "v1", records: done("update")}, version{value: "v2", last: "v1"}),
 			calls:  []call{updated(2, 10), updated(2, 30)}, starts: []uint64{0, 0, 15},
 		},
-		"of an update whose records an old view had removed": {
+		"of an update whose records were removed": {
 			object: at(version{value: "v2", last: "v1", records: done("create")}, version{value: "v2", last: "v1"}, version{value: "v2", last: "v1"}),
-			calls:  []call{updated(1, 10), updated(2, 30)}, starts: []uint64{0, 0, 25}, stale: 1, want: "removed the records",
-		},
-		"of an update whose records a new view had removed": {
-			object: at(version{value: "v2", last: "v1", records: done("create")}, version{value: "v2", last: "v1"}, version{value: "v2", last: "v1"}),
-			calls:  []call{updated(1, 10), updated(2, 30)}, starts: []uint64{0, 0, 25}, stale: 2,
-		},
-		"of an update whose records an old view had ended": {
-			object: at(version{value: "v2", last: "v1", records: done("create")}, version{value: "v2", last: "v2"}, version{value: "v2", last: "v2"}),
-			calls:  []call{updated(1, 10), updated(2, 30)}, starts: []uint64{0, 0, 25}, stale: 1,
+			calls:  []call{updated(1, 10), updated(2, 30)}, starts: []uint64{0, 0, 25},
 		},
 		"of a deletion, after the records were removed": {
 			object: at(version{held: true, deleting: true}, version{held: true, deleting: true, records: done("delete")}, version{held: true, deleting: true}),
@@ -122,7 +113,7 @@ func TestInspection_Duplicates(t *testing.T) {
 			for n := range test.calls {
 				test.calls[n].at = start.Add(time.Duration(n) * time.Second)
 			}
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, tries: slices.Concat(test.failed, test.calls), starts: test.starts, stale: map[int]bool{test.stale: test.stale > 0}}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, calls: test.calls, tries: slices.Concat(test.failed, test.calls), starts: test.starts}
 			i.duplicates()
 			explained := ""
 			for why := range i.Explained {

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
-	"github.com/kopf-dev/kopf/sdk/kopftest"
 )
 
 const group = "faults.kopf.dev"
@@ -236,23 +235,6 @@ func (l *ledger) lives() (last int, doubled []string, starts []uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.life, slices.Clone(l.doubled), append([]uint64{0}, l.starts...)
-}
-
-// staleLives returns the lives that began with an old list, by the kind of the listed objects.
-func (l *ledger) staleLives(injected []kopftest.InjectedFault) map[string]map[int]bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	stale := map[string]map[int]bool{}
-	for _, k := range kinds {
-		stale[k.name] = map[int]bool{}
-		for _, f := range injected {
-			if f.Fault.Kind == kopftest.FaultStale && strings.Contains(f.Path, "/"+k.plural+"?") {
-				life, _ := slices.BinarySearchFunc(l.begun, f.Time, time.Time.Compare)
-				stale[k.name][life] = true
-			}
-		}
-	}
-	return stale
 }
 
 // Write notes the lists in a line of the operator's log.

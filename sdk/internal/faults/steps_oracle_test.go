@@ -122,15 +122,11 @@ func (i *inspection) stepStored(c stepCall) (number uint64, ok bool) {
 }
 
 // stepSetBack reports whether a process with an old view replaced a stored result before a version. Its calls need no success
-// for it: a failed one is recorded with the steps that the process knows. A process with an old list can remove the results without a
-// call, together with the records of a finished change.
+// for it: a failed one is recorded with the steps that the process knows.
 func (i *inspection) stepSetBack(first, again stepCall, stored uint64) bool {
 	n := slices.IndexFunc(i.object.versions, func(v version) bool {
 		return v.number > stored && v.number <= again.version && v.steps[first.handler+" "+first.name] != first.id
 	})
-	if n >= 0 && i.outdated(i.object.versions[n].number) {
-		return true
-	}
 	return n >= 0 && slices.ContainsFunc(i.tries, func(c call) bool {
 		return c.life > first.life && c.life <= again.life && c.at.Before(again.at) && i.oldView(c)
 	})
@@ -146,7 +142,6 @@ func TestInspection_RepeatedSteps(t *testing.T) {
 		again  stepCall
 		failed []call // calls of handlers without success
 		starts []uint64
-		stale  int    // number of the life with an old list
 		want   string // text in the explanation; empty if there is none
 		none   bool   // is set if the second call is no repetition
 	}{
@@ -159,8 +154,7 @@ func TestInspection_RepeatedSteps(t *testing.T) {
 		"end of the handling":          {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"), starts: []uint64{0, 0, 35}},
 		"set back by a failed call": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"),
 			failed: []call{{handler: "create_1", life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
-		"removed with an old list":                    {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"), starts: []uint64{0, 0, 25}, stale: 2, want: "old view"},
-		"removed before the process with an old list": {object: at(version{}, recorded, version{}, version{}), again: of("step-2", 3, 40, "k"), starts: []uint64{0, 0, 25, 35}, stale: 3},
+		"removed without a call": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"), starts: []uint64{0, 0, 25}},
 		"set back by a later call": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"),
 			failed: []call{{handler: "create_1", life: 2, version: 10, at: time.Now().Add(time.Hour)}}, starts: []uint64{0, 0, 25}},
 		"set back by a call with a new view": {object: at(version{}, recorded, version{}), again: of("step-2", 2, 30, "k"),
@@ -168,7 +162,7 @@ func TestInspection_RepeatedSteps(t *testing.T) {
 		"another key": {object: at(version{}, recorded), again: of("step-2", 1, 20, "other"), starts: []uint64{0, 0, 15}, none: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.failed, starts: test.starts, life: 2, stale: map[int]bool{test.stale: test.stale > 0}}
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.failed, starts: test.starts, life: 2}
 			i.repeatedSteps([]stepCall{of("step-1", 1, 10, "k"), test.again})
 			var why []string
 			for one := range i.Explained {

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/plan"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/observe"
+	"github.com/kopf-dev/kopf/sdk/internal/patch"
 	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
@@ -45,8 +46,12 @@ func (c *cycle) noteFailed(failures []state.Failure) {
 }
 
 // decide completes the plan and reports it. The object's daemons and timers were already started and stopped.
-func (c *cycle) decide(s *plan.Situation, passDue bool) error {
+func (c *cycle) decide(ctx context.Context, s *plan.Situation, passDue bool) error {
 	err := c.plan.Decide(s, c.view, c.writes.Own)
+	if err == nil && c.plan.RemovesForeign(s) && !c.hasNewestRecords(ctx) {
+		c.plan.Hold, c.plan.Selected, c.plan.Superseded = plan.HoldOutdated, nil, nil
+		c.writes.Own = patch.NewPatch()
+	}
 	if c.plan.Hold == plan.HoldRemoving {
 		c.subject.Logger.Debug("Removing the finalizer, as there are no handlers requiring it.", observe.EventKey, observe.LogFinalizerRemoved)
 	}
@@ -55,6 +60,17 @@ func (c *cycle) decide(s *plan.Situation, passDue bool) error {
 		PassDue: passDue,
 	})
 	return err
+}
+
+// hasNewestRecords reports whether the newest version has the same records. A process with an old version must not take the records of
+// an unfinished cause for leftovers of a finished one. If the records differ, the newest version is handled next.
+func (c *cycle) hasNewestRecords(ctx context.Context) bool {
+	newest, err := c.newestUnchanged(ctx)
+	if newest != nil && err == nil {
+		return true
+	}
+	c.postpone()
+	return false
 }
 
 // report emits a plan together with the cause, the failures and the background tasks of the object.
@@ -114,7 +130,7 @@ func (c *cycle) endRetry(requested *memory.RetryRequest) {
 		return
 	case !c.plan.Changing:
 		reconciler := c.served.Handlers.Has(handlers.Reconciling)
-		if reconciler && c.plan.Hold.ForWrite() || c.calls.reconciles && requested.Calls(c.served.Handlers.Reconciler().ID) {
+		if reconciler && c.plan.Hold.ForVersion() || c.calls.reconciles && requested.Calls(c.served.Handlers.Reconciler().ID) {
 			return
 		}
 	case c.plan.Hold != plan.HoldNothing, c.calls.left, slices.ContainsFunc(c.calls.out.Parked, requested.Calls), c.plan.DefersRetry(requested):

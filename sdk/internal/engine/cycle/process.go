@@ -245,7 +245,7 @@ func (p *Processor) handleChanges(ctx context.Context, c *cycle, s *plan.Situati
 	if err != nil {
 		return nil, err
 	}
-	if err := c.decide(s, due); err != nil {
+	if err := c.decide(ctx, s, due); err != nil {
 		return nil, err
 	}
 	if err := c.callPlanned(ctx, s.Requested); err != nil {

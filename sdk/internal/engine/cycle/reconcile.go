@@ -33,7 +33,7 @@ func (p *Processor) arrive(ctx context.Context, c *cycle, s *plan.Situation) (b 
 // its own record, and causes end without it. If the filters exclude an object, its children stay as they are.
 func (p *Processor) reconcile(ctx context.Context, c *cycle, s *plan.Situation, b *core.Beginning) error {
 	h := c.served.Handlers.Reconciler()
-	if h == nil || c.deleted() || c.plan.Hold.ForWrite() {
+	if h == nil || c.deleted() || c.plan.Hold.ForVersion() {
 		return nil
 	}
 	if c.object.Deleting {

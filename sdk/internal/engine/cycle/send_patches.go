@@ -151,7 +151,7 @@ func (c *cycle) send(ctx context.Context, p *patch.Patch, guarded bool) (changed
 func (c *cycle) keepConditions(ctx context.Context) {
 	newest := cmp.Or(c.sent.answer, c.object)
 	switch {
-	case !c.served.Handlers.KeepsConditions(), c.plan.Cause == nil, c.plan.Hold.ForWrite(),
+	case !c.served.Handlers.KeepsConditions(), c.plan.Cause == nil, c.plan.Hold.ForVersion(),
 		c.record.Behind, c.memory.Outbox.Held != nil, c.sent.gone, c.object.Deleting, newest.Deleting, newest.Generation != c.object.Generation:
 		return // if the object is to be handled further, another cycle follows
 	}

@@ -32,9 +32,6 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 	c := s.cycle
 	newest, err := c.newestUnchanged(ctx)
 	if newest == nil || err != nil {
-		if newest != nil {
-			c.wrote(newest)
-		}
 		return steps, c.abandonView(id.Handler)
 	}
 	at := cmp.Or(c.memory.Outbox.Steps[id].At, object.FormatTime(c.deps.Now()))
@@ -60,9 +57,9 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 	}
 }
 
-// newestUnchanged returns the newest version of the object; nil if the object does not exist or cannot be read. A process with an old
-// version must not call a step, and must write nothing of the old version, because another process has perhaps called the step. So if
-// the operator's annotations differ, it returns errOtherRecords.
+// newestUnchanged returns the newest version of the object; nil if the object does not exist. A process with an old version must not
+// call a step, and must write nothing of the old version, because another process has perhaps called the step. So if the operator's
+// annotations differ, it returns errOtherRecords, and the newest version is handled next.
 func (c *cycle) newestUnchanged(ctx context.Context) (*object.Object, error) {
 	newest, err := c.deps.NewestVersion(ctx, c.served.Resource, c.object.Namespace, c.object.Name, c.object.UID)
 	if newest == nil {
@@ -70,17 +67,23 @@ func (c *cycle) newestUnchanged(ctx context.Context) (*object.Object, error) {
 	}
 	tree, err := newest.Tree()
 	if err == nil && !c.view.HasSameRecords(tree) {
-		err = errOtherRecords
+		c.wrote(newest)
+		return nil, errOtherRecords
 	}
 	return newest, err
 }
 
 // abandonView ends the attempt at a handler as if the operator stopped, so that it does not count. The object is handled again soon.
 func (c *cycle) abandonView(handler string) error {
-	c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
 	c.view.DropSteps(handler)
-	c.sent.again = recordAgain
+	c.postpone()
 	return core.ErrStopping
+}
+
+// postpone makes the queue handle the object again soon.
+func (c *cycle) postpone() {
+	c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
+	c.sent.again = recordAgain
 }
 
 // sendStart sends or removes the start of a step for the newest version of the object only. If only the answer was lost, the version that

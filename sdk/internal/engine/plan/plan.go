@@ -50,14 +50,15 @@ type Hold int
 const (
 	HoldNothing     Hold = iota
 	HoldUnwritten        // outcomes of an earlier cycle must be written first
+	HoldOutdated         // another process has changed the records that the plan would remove
 	HoldAdding           // the handlers see the version with the added finalizer
 	HoldRemoving         // the handlers see the version without the finalizer, which nothing requires
 	HoldUninvolved       // no change handler matches the object
 	HoldDeletionEnd      // all handlers of the deletion are done
 )
 
-// ForWrite reports whether the handlers wait for a version that the operator makes.
-func (h Hold) ForWrite() bool { return h == HoldUnwritten || h == HoldAdding || h == HoldRemoving }
+// ForVersion reports whether the handlers wait for a newer version, which the operator makes or reads.
+func (h Hold) ForVersion() bool { return h != HoldNothing && h < HoldUninvolved }
 
 // Detect compares the object with its last-handled state: it finds the cause, and whether change handlers match.
 func Detect(ctx context.Context, s *Situation, v *View) (Plan, error) {
@@ -115,7 +116,14 @@ func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 	case p.Cause.Reason == handlers.ReasonDelete && s.Life.DeletionHandled:
 		p.Hold = HoldDeletionEnd
 	}
-	if p.Hold != HoldNothing || !p.Cause.Reason.Handled() {
+	switch {
+	case p.Hold != HoldNothing:
+		return nil
+	case p.Cause.Reason == handlers.ReasonNoop && state.HasRecords(v.Stored, v.Progress):
+		var err error
+		p.Progress, err = v.ProgressOf(s.Served.Changing, s.Now)
+		return err
+	case !p.Cause.Reason.Handled():
 		return nil
 	}
 	p.Selected = p.selectHandlers(s.Served.Handlers)
@@ -216,8 +224,13 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	return v.Purge(progress.Passive(), others, own)
 }
 
+// RemovesForeign reports whether the plan removes the records of a cause that another process has begun.
+func (p *Plan) RemovesForeign(s *Situation) bool {
+	return p.Hold == HoldNothing && !s.Life.Unfinished && (len(p.Superseded) > 0 || len(p.Selected) == 0 && len(p.Progress.Handlers()) > 0)
+}
+
 // Engaged reports whether the cycle handles the changes of the object.
-func (p *Plan) Engaged() bool { return p.Changing && !p.Hold.ForWrite() }
+func (p *Plan) Engaged() bool { return p.Changing && !p.Hold.ForVersion() }
 
 // Due returns the handlers from which the lifecycle chooses: handlers whose delay is over, and delayed handlers that a retry request includes.
 // Handlers that may not begin now, because they have no slot, are not due.

@@ -316,13 +316,13 @@ func TestRecord_FinalizerStaysForChildrenElsewhere(t *testing.T) {
 	keeper := handlerOfFamily("reconcile", handlers.Reconcile)
 	keeper.Owns, keeper.Labels = []handlers.Owned{{Elsewhere: true}}, map[string]handlers.Criterion{"a": handlers.Present}
 	f := newFate(t, born, keeper)
-	if one := f.plan(watch.Added, nil); one.plan.Hold.ForWrite() {
+	if one := f.plan(watch.Added, nil); one.plan.Hold.ForVersion() {
 		t.Errorf("an object that the filters exclude: %v", one.plan.Hold)
 	}
 	f.edit(map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "1"}}})
 	f.handle(watch.Modified)
 	f.edit(map[string]any{"metadata": map[string]any{"labels": nil}})
-	if one := f.plan(watch.Modified, nil); !one.plan.Blocked || one.plan.Hold.ForWrite() {
+	if one := f.plan(watch.Modified, nil); !one.plan.Blocked || one.plan.Hold.ForVersion() {
 		t.Errorf("an object that the filters exclude later: blocked %v, %v", one.plan.Blocked, one.plan.Hold)
 	}
 }
@@ -376,6 +376,36 @@ func TestRecord_RevertedChangeEndsItsCause(t *testing.T) {
 	if _, found := object.Annotations(f.plan(watch.Modified, nil).view.Tree)["kopf.zalando.org/update"]; found {
 		t.Error("the progress of the reverted change is left")
 	}
+}
+
+func TestRemovesForeign_OnlyRecordsOfOtherProcesses(t *testing.T) {
+	f := newFate(t, born, handlerOfFamily("create", handlers.Create), handlerOfFamily("update", handlers.Update), handlerOfFamily("delete", handlers.Delete))
+	f.edit(map[string]any{"metadata": map[string]any{"finalizers": []any{"kopf.dev/marker"}}})
+	check := func(when string, want bool) {
+		t.Helper()
+		if one := f.plan(watch.Modified, nil); one.plan.RemovesForeign(one.s) != want {
+			t.Errorf("%s: %t, want %t", when, !want, want)
+		}
+	}
+	f.handle(watch.Added)
+	check("without records", false)
+	f.edit(map[string]any{"spec": map[string]any{"f": 2}})
+	f.record(f.plan(watch.Modified, nil), map[string]handlers.Outcome{"update": retry})
+	own := f.life
+	other := own
+	other.Unfinished = false
+	f.life = other
+	check("unfinished update", false)
+	f.edit(map[string]any{"metadata": map[string]any{"deletionTimestamp": "2020-01-01T00:00:00Z"}})
+	check("superseded by a deletion", true)
+	f.life = own
+	check("superseded by a deletion, with own records", false)
+	f.edit(map[string]any{"metadata": map[string]any{"deletionTimestamp": nil}, "spec": map[string]any{"f": 1}})
+	check("reverted, with own records", false)
+	f.life = other
+	check("reverted", true)
+	f.life.Listed, f.life.Resumed = true, false
+	check("superseded by resuming", true)
 }
 
 // parse returns an object of its JSON text.

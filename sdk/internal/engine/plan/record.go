@@ -70,7 +70,7 @@ func (p *Plan) Record(s *Situation, v *View, out *Outcomes, handled *memory.Hand
 	w := recorder{plan: p, situation: s, view: v, own: own, record: &r}
 	var err error
 	switch {
-	case p.Hold.ForWrite():
+	case p.Hold.ForVersion():
 		return r, nil
 	case p.Hold != HoldNothing:
 	case !p.Cause.Reason.Handled():
