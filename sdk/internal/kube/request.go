@@ -85,7 +85,10 @@ func (c *Client) receive(ctx context.Context, r *Request, read func(*http.Respon
 		return err
 	}
 	e.limitTo(whole)
-	defer func() { _ = resp.Body.Close() }() // the response is already read, so an error of closing is irrelevant
+	defer func() {
+		cancel(nil)           // otherwise, Close waits for the goroutine of the request
+		_ = resp.Body.Close() // the response is already read, so an error is irrelevant
+	}()
 	if err = read(resp); err != nil {
 		err = networkError(r, causeOf(ctx, err))
 	}
