@@ -125,10 +125,6 @@ func mayFollow(method string, status int) bool {
 // acceptsJSON is the Accept header of most requests.
 var acceptsJSON = []string{"application/json"}
 
-// identity is the Accept-Encoding header of streams. Newer API servers compress each event by itself, and to unpack an event takes
-// more CPU time than to read it.
-var identity = []string{"identity"}
-
 // newRequest returns the request for an address. The request has its own headers, because credential plugins add
 // headers.
 func (e *exchange) newRequest(ctx context.Context, address string) (*http.Request, error) {
@@ -144,9 +140,6 @@ func (e *exchange) newRequest(ctx context.Context, address string) (*http.Reques
 	req.Header["Accept"], req.Header["User-Agent"] = acceptsJSON, e.client.userAgent
 	if r.Accept != "" {
 		req.Header["Accept"] = []string{r.Accept}
-	}
-	if r.stream {
-		req.Header["Accept-Encoding"] = identity
 	}
 	if r.ContentType != "" {
 		req.Header["Content-Type"] = []string{r.ContentType}
