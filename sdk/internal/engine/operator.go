@@ -293,7 +293,8 @@ func (o *operator) connect(ctx context.Context) error {
 	processor := cycle.NewProcessor(d, &o.memories, o.detached, invoker, parts.Streams, parts.Passes, kept)
 	d.Failures = state.FailuresBeside(d.Settings.Progress)
 	d.Queue = queue.New(ctx, queue.Options{
-		Process: processor.Process, KeepEvents: parts.Streams.KeepsEvents, WorkerLimit: d.Settings.WorkerLimit, ExitTimeout: d.Settings.ExitTimeout,
+		Process: processor.Process, KeepEvents: parts.Streams.KeepsEvents, Settled: o.memories.Settled,
+		WorkerLimit: d.Settings.WorkerLimit, ExitTimeout: d.Settings.ExitTimeout,
 		Progress: func(c queue.CatchUp) {
 			observe.Emit(d.Sink, observe.CatchUpChanged{Handled: c.Handled, Objects: c.Objects})
 		},

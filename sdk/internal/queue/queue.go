@@ -39,6 +39,11 @@ type Options struct {
 	// newest of each object. Optional.
 	KeepEvents func(resource string) bool
 
+	// Settled reports whether nothing is left to do for the new version of a changed object, so that its event needs no worker. It is
+	// only called for events that are not kept, while the queue has no other work for the object and no worker processes it. It must
+	// return at once, and must not use the queue. Optional.
+	Settled func(key Key, version string) bool
+
 	// Progress is called for each change of [Stats].CatchUp. It must return at once, and must not use the queue. Optional.
 	Progress func(CatchUp)
 
@@ -94,6 +99,9 @@ func (q *Queue) put(gate *Gate, resource string, event watch.Event) {
 	}
 	e := q.entries[key]
 	if e == nil {
+		if !keep && event.Type == watch.Modified && q.options.Settled != nil && q.options.Settled(key, event.Object.ResourceVersion) {
+			return
+		}
 		e = newEntry(key)
 		q.entries[key] = e
 	}

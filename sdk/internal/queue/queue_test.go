@@ -186,6 +186,40 @@ func TestQueue_KeepsAllEventsInOrderIfAsked(t *testing.T) {
 	})
 }
 
+func TestQueue_DropsChangesWithoutWork(t *testing.T) {
+	var seen journal
+	var asked []string
+	bubble(t, Options{
+		KeepEvents: func(resource string) bool { return resource == "pods" },
+		Settled: func(key Key, version string) bool {
+			asked = append(asked, key.Resource+version)
+			return version == "2"
+		},
+		Process: func(_ context.Context, b *Batch) *Next {
+			seen.add(fmt.Sprint(b.Key.Resource, versions(b)))
+			time.Sleep(time.Second)
+			return nil
+		},
+	}, func(t *testing.T, q *Queue) {
+		for _, resource := range []string{"pods", "services"} { // all events of the pods are kept
+			for _, one := range []watch.Event{event("ADDED", "a", "1"), event("MODIFIED", "a", "2"), event("", "a", "2"), event("DELETED", "a", "2")} {
+				q.Put(resource, one)
+				time.Sleep(time.Minute)
+			}
+		}
+		q.Put("services", event("ADDED", "b", "1"))
+		synctest.Wait()
+		q.Put("services", event("MODIFIED", "b", "2")) // a worker processes the object
+		time.Sleep(time.Minute)
+		q.Put("services", event("MODIFIED", "b", "3"))
+		time.Sleep(time.Minute)
+		seen.check(t, "pods[1]", "pods[2]", "pods[2]", "pods[2]", "services[1]", "services[2]", "services[2]", "services[1]", "services[2]", "services[3]")
+		if !slices.Equal(asked, []string{"services2", "services3"}) {
+			t.Errorf("asked for %v", asked)
+		}
+	})
+}
+
 func TestDrop_ObjectsAreNotProcessed(t *testing.T) {
 	var calls atomic.Int32
 	bubble(t, Options{WorkerLimit: 1, Process: func(context.Context, *Batch) *Next {

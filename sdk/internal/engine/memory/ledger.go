@@ -135,6 +135,11 @@ func (l *Ledger) Listed(seen *object.Object, complete uint64) {
 	}
 }
 
+// settled reports whether [Ledger.Take] would return [NewsNothing] for the event of a version, and change nothing.
+func (l *Ledger) settled(version string) bool {
+	return l.Answer == nil && version != "" && version == l.taken && l.strict.IsZero()
+}
+
 // knows reports whether a version is the newest that the operator has handled or made, so that no other client has changed the object since.
 func (l *Ledger) knows(version string) bool {
 	if l.Answer != nil {

@@ -170,3 +170,31 @@ func TestLedger_KnowsWhetherOthersHaveChangedTheObject(t *testing.T) {
 		}
 	}
 }
+
+func TestLedger_SettledVersionIsNoNews(t *testing.T) {
+	strict := time.Unix(2e9, 0)
+	for _, test := range []struct {
+		ledger  Ledger
+		version string
+		want    bool
+	}{
+		{Ledger{taken: "5"}, "5", true},
+		{Ledger{taken: "a"}, "a", true},
+		{Ledger{taken: "5"}, "4", false},
+		{Ledger{taken: "5"}, "6", false},
+		{Ledger{taken: "5", Answer: stub("7")}, "5", false},
+		{Ledger{taken: "5", Answer: stub("7")}, "7", false},
+		{Ledger{taken: "a", strict: strict}, "a", false}, // the event ends the strictness
+		{Ledger{}, "", false},
+	} {
+		before := test.ledger
+		if got := test.ledger.settled(test.version); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
+		event := watch.Event{Type: watch.Modified, Object: stub(test.version)}
+		batch := &queue.Batch{Newest: event, Events: []watch.Event{event}}
+		if _, news := test.ledger.Take(batch, false, time.Unix(1e9, 0)); test.want && (news != NewsNothing || test.ledger != before) {
+			t.Errorf("%+v: Take returns %d, and changes the ledger to %+v", test, news, test.ledger)
+		}
+	}
+}

@@ -74,6 +74,13 @@ func (ms *Memories) Find(key queue.Key) *Memory {
 	return ms.m[key]
 }
 
+// Settled reports whether a cycle would have nothing to do for the event of a version, which the operator has made or handled. No worker
+// may process the object meanwhile.
+func (ms *Memories) Settled(key queue.Key, version string) bool {
+	m := ms.Find(key)
+	return m != nil && m.Term == ms.Term.Load() && m.Retry.Load() == nil && m.Outbox.Held == nil && m.Ledger.settled(version)
+}
+
 // All returns the memories of all objects.
 func (ms *Memories) All() map[queue.Key]*Memory {
 	ms.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kopf-dev/kopf/sdk/internal/engine/outbox"
 	"github.com/kopf-dev/kopf/sdk/internal/queue"
 	"github.com/kopf-dev/kopf/sdk/internal/resources"
 )
@@ -53,4 +54,30 @@ func TestMemories_KeptUntilForgotten(t *testing.T) {
 	if all.Find(key("a", "2")) != nil {
 		t.Error("it is remembered")
 	}
+}
+
+func TestMemories_SettledObjectHasNoWork(t *testing.T) {
+	var all Memories
+	key := queue.Key{Resource: "a", Object: "1"}
+	if all.Settled(key, "5") {
+		t.Error("an unknown object is settled")
+	}
+	m := all.Recall(key, "ns", true, nil)
+	m.Ledger.taken = "5"
+	check := func(when string, want bool) {
+		t.Helper()
+		if all.Settled(key, "5") != want {
+			t.Errorf("%s: %t, want %t", when, !want, want)
+		}
+	}
+	check("handled", true)
+	m.Retry.Store(&RetryRequest{})
+	check("with a retry request", false)
+	m.Retry.Store(nil)
+	m.Outbox.Held = &outbox.Writes{}
+	check("with unwritten changes", false)
+	m.Outbox.Held = nil
+	check("without them", true)
+	all.NewTerm()
+	check("in the next term", false)
 }
