@@ -235,18 +235,18 @@ func TestMain_IgnoresEndOfInputWithoutGuard(t *testing.T) {
 func TestMain_SecondSignalEndsAtOnce(t *testing.T) {
 	p := start(t, "deaf", nil)
 	p.until(&p.stderr, "the operator is deaf")
-	p.signal(syscall.SIGTERM)
+	p.signal(os.Interrupt) // of two pending signals, the kernel delivers the one with the lower number first
 	// The first one is handled: a moment later, the next one ends the process.
 	testcluster.Eventually(t, "it has ended", func() error {
 		select {
 		case <-p.ended:
 			return nil
 		default:
-			_ = p.Process.Signal(os.Interrupt) // it may end between the two
+			_ = p.Process.Signal(syscall.SIGTERM) // it may end between the two
 			return errors.New("not yet")
 		}
 	})
-	if code, signal := p.end(); signal != syscall.SIGINT {
+	if code, signal := p.end(); signal != syscall.SIGTERM {
 		t.Errorf("%d, %v, %s", code, signal, p.said(&p.stderr))
 	}
 }
