@@ -164,7 +164,7 @@ type Ended struct {
 	Deleted   bool          // the version was the last version of a deleted object
 	Recovered bool          // the cycle succeeded after failed cycles
 	Skipped   bool          // the operator's own patch made the version, and no work is left
-	Unwritten bool          // the conditions of the object will be written later
+	Unwritten bool          // a later cycle writes the conditions of the object, or handles its newest version
 	Awaits    []string      // children that must be deleted before the finalizer is removed
 	Err       error         // error of the cycle; nil if it succeeded
 	RetryIn   time.Duration // delay before the next cycle; zero after a success, and after the last version

@@ -92,7 +92,8 @@ func (l *listWatcher) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 	options := kube.FromMeta(o)
 	l.narrow(&options)
 	if options.ResourceVersion == "0" {
-		options.ResourceVersion = "" // the reflector accepts a list of any age, but a handler must not repeat an old change
+		// The reflector accepts a list of any age, but a handler must not repeat an old change. A list of any age has one page.
+		options.ResourceVersion, options.Limit = "", 0
 	}
 	for {
 		if err := l.backoff.wait(ctx); err != nil {

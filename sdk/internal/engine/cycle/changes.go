@@ -48,9 +48,10 @@ func (c *cycle) noteFailed(failures []state.Failure) {
 // decide completes the plan and reports it. The object's daemons and timers were already started and stopped.
 func (c *cycle) decide(ctx context.Context, s *plan.Situation, passDue bool) error {
 	err := c.plan.Decide(s, c.view, c.writes.Own)
-	if err == nil && c.plan.RemovesForeign(s) && !c.hasNewestRecords(ctx) {
-		c.plan.Hold, c.plan.Selected, c.plan.Superseded = plan.HoldOutdated, nil, nil
-		c.writes.Own = patch.NewPatch()
+	if err == nil && c.plan.RemovesForeign(s, c.view) && !c.hasNewestRecords(ctx) {
+		c.plan.Hold, c.plan.Selected, c.writes.Own = plan.HoldOutdated, nil, patch.NewPatch()
+		c.sent.later = true
+		return nil
 	}
 	if c.plan.Hold == plan.HoldRemoving {
 		c.subject.Logger.Debug("Removing the finalizer, as there are no handlers requiring it.", observe.EventKey, observe.LogFinalizerRemoved)
@@ -66,10 +67,10 @@ func (c *cycle) decide(ctx context.Context, s *plan.Situation, passDue bool) err
 // an unfinished cause for leftovers of a finished one. If the records differ, the newest version is handled next.
 func (c *cycle) hasNewestRecords(ctx context.Context) bool {
 	newest, err := c.newestUnchanged(ctx)
-	if newest != nil && err == nil {
+	if newest != nil {
 		return true
 	}
-	c.postpone()
+	c.postpone(err)
 	return false
 }
 

@@ -53,7 +53,7 @@ type sent struct {
 	changed  bool           // the last patch changed the object, or found it changed
 	gone     bool           // the object was deleted during the cycle
 	recorded bool           // the outcomes of a finished cause were written
-	later    bool           // a later cycle writes the conditions
+	later    bool           // a later cycle writes the conditions, or handles the newest version
 	again    time.Duration  // time until the conditions can be written, or a step can start; 0 if nothing waits
 	awaits   []string       // children that must be deleted before the finalizer is removed
 }

@@ -51,7 +51,7 @@ func written(t *testing.T, hs ...*handlers.Handler) *cycle {
 
 func TestEndRetry_UninvolvedObjectEndsItsRequestAtOnce(t *testing.T) {
 	reconcile := &handlers.Handler{ID: "reconcile", Family: handlers.Reconcile}
-	for hold, passes := range map[plan.Hold]bool{plan.HoldNothing: true, plan.HoldUnwritten: false, plan.HoldOutdated: false, plan.HoldAdding: false, plan.HoldRemoving: false} {
+	for hold, passes := range map[plan.Hold]bool{plan.HoldNothing: true, plan.HoldUnwritten: false, plan.HoldAdding: false, plan.HoldRemoving: false} {
 		request := memory.NewRetryRequest("")
 		c := with(written(t), func(c *cycle) { c.plan.Hold = hold; c.memory.RetryNow(request) })
 		if c.endRetry(request); c.memory.Retry.Load() != nil {

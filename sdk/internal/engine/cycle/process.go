@@ -305,7 +305,7 @@ func (c *cycle) notePause() bool {
 			observe.EventKey, observe.LogObjectPaused, "reason", reason)
 	case !paused && before:
 		// Another operator may have handled the object during the pause.
-		c.memory.Life.States = memory.LastHandledWatch{}
+		c.memory.Life.States, c.memory.Life.Unfinished = memory.LastHandledWatch{}, false
 		c.memory.Outbox.DropStarts()
 		c.unpostedSubject().Logger.Info("Handling of the object is resumed.", observe.EventKey, observe.LogObjectResumed)
 	}

@@ -31,8 +31,8 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 	}
 	c := s.cycle
 	newest, err := c.newestUnchanged(ctx)
-	if newest == nil || err != nil {
-		return steps, c.abandonView(id.Handler)
+	if newest == nil {
+		return steps, c.abandonView(id.Handler, err)
 	}
 	at := cmp.Or(c.memory.Outbox.Steps[id].At, object.FormatTime(c.deps.Now()))
 	started := steps.WithStarted(id.Name, at)
@@ -51,7 +51,7 @@ func (s *subhandlers) recordStart(ctx context.Context, steps state.HandlerSteps,
 	case core.IsFenced(err):
 		return steps, err
 	case kube.Classify(err) == kube.Conflict:
-		return steps, c.abandonView(id.Handler)
+		return steps, c.abandonView(id.Handler, nil)
 	default:
 		return steps, handlers.AsTemporary(fmt.Errorf("record the start: %w", err), recordAgain)
 	}
@@ -65,25 +65,31 @@ func (c *cycle) newestUnchanged(ctx context.Context) (*object.Object, error) {
 	if newest == nil {
 		return nil, err
 	}
-	tree, err := newest.Tree()
-	if err == nil && !c.view.HasSameRecords(tree) {
+	switch tree, err := newest.Tree(); {
+	case err != nil:
+		return nil, err
+	case !c.view.HasSameRecords(tree):
 		c.wrote(newest)
 		return nil, errOtherRecords
 	}
-	return newest, err
+	return newest, nil
 }
 
 // abandonView ends the attempt at a handler as if the operator stopped, so that it does not count. The object is handled again soon.
-func (c *cycle) abandonView(handler string) error {
+func (c *cycle) abandonView(handler string, unread error) error {
 	c.view.DropSteps(handler)
-	c.postpone()
+	c.postpone(unread)
 	return core.ErrStopping
 }
 
-// postpone makes the queue handle the object again soon.
-func (c *cycle) postpone() {
-	c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
+// postpone makes the queue handle the object again soon. The error is from [cycle.newestUnchanged].
+func (c *cycle) postpone(unread error) {
 	c.sent.again = recordAgain
+	if unread != nil && !errors.Is(unread, errOtherRecords) {
+		c.subject.Logger.Warn("Patching was postponed: the newest version cannot be read.", observe.EventKey, observe.LogPatchPostponed, "error", unread)
+		return
+	}
+	c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
 }
 
 // sendStart sends or removes the start of a step for the newest version of the object only. If only the answer was lost, the version that

@@ -93,6 +93,7 @@ func (m *Memory) EnterTerm(term int64, obj *object.Object) (outdated bool) {
 		return false
 	}
 	m.Outbox, m.Handled = outbox.Outbox{Steps: m.Outbox.Steps}, nil // the steps with results have had their effects
+	m.Life.Unfinished = false                                       // the records can be of another process
 	return true
 }
 

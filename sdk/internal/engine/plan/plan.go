@@ -116,14 +116,7 @@ func (p *Plan) Decide(s *Situation, v *View, own *patch.Patch) error {
 	case p.Cause.Reason == handlers.ReasonDelete && s.Life.DeletionHandled:
 		p.Hold = HoldDeletionEnd
 	}
-	switch {
-	case p.Hold != HoldNothing:
-		return nil
-	case p.Cause.Reason == handlers.ReasonNoop && state.HasRecords(v.Stored, v.Progress):
-		var err error
-		p.Progress, err = v.ProgressOf(s.Served.Changing, s.Now)
-		return err
-	case !p.Cause.Reason.Handled():
+	if p.Hold != HoldNothing || !p.Cause.Reason.Handled() {
 		return nil
 	}
 	p.Selected = p.selectHandlers(s.Served.Handlers)
@@ -225,8 +218,16 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 }
 
 // RemovesForeign reports whether the plan removes the records of a cause that another process has begun.
-func (p *Plan) RemovesForeign(s *Situation) bool {
-	return p.Hold == HoldNothing && !s.Life.Unfinished && (len(p.Superseded) > 0 || len(p.Selected) == 0 && len(p.Progress.Handlers()) > 0)
+func (p *Plan) RemovesForeign(s *Situation, v *View) bool {
+	switch {
+	case p.Hold != HoldNothing, s.Life.Unfinished, p.Cause.Reason == handlers.ReasonNoop && !state.HasRecords(v.Stored, v.Progress):
+		return false
+	case p.Cause.Reason == handlers.ReasonNoop:
+		progress, err := v.ProgressOf(s.Served.Changing, s.Now)
+		return err == nil && len(progress.Handlers()) > 0 // otherwise, the records belong to other operators
+	default:
+		return len(p.Superseded) > 0 || len(p.Selected) == 0 && len(p.Progress.Handlers()) > 0
+	}
 }
 
 // Engaged reports whether the cycle handles the changes of the object.

@@ -383,7 +383,7 @@ func TestRemovesForeign_OnlyRecordsOfOtherProcesses(t *testing.T) {
 	f.edit(map[string]any{"metadata": map[string]any{"finalizers": []any{"kopf.dev/marker"}}})
 	check := func(when string, want bool) {
 		t.Helper()
-		if one := f.plan(watch.Modified, nil); one.plan.RemovesForeign(one.s) != want {
+		if one := f.plan(watch.Modified, nil); one.plan.RemovesForeign(one.s, one.view) != want {
 			t.Errorf("%s: %t, want %t", when, !want, want)
 		}
 	}

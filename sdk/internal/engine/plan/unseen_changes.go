@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
 	"github.com/kopf-dev/kopf/sdk/internal/handlers"
 	"github.com/kopf-dev/kopf/sdk/internal/object"
+	"github.com/kopf-dev/kopf/sdk/internal/state"
 )
 
 // While other handlers of the cause are retried, the object can change after a handler has succeeded. That handler would never see the change,
@@ -76,11 +77,19 @@ func (w *recorder) lastHandledState() (raw []byte, essence map[string]any, err e
 // an old version whose change is already handled. It also purges the records of an earlier process with an old version, because they must not
 // count for the next cause.
 func (w *recorder) endReverted() error {
-	ongoing := w.situation.Life.Unfinished || w.record.Handled != nil
-	if w.plan.Cause.Reason != handlers.ReasonNoop || !ongoing && len(w.plan.Progress.Handlers()) == 0 {
-		return nil // other records belong to other operators
+	s, v := w.situation, w.view
+	ongoing := s.Life.Unfinished || w.record.Handled != nil
+	if w.plan.Cause.Reason != handlers.ReasonNoop || !ongoing && !state.HasRecords(v.Stored, v.Progress) {
+		return nil
 	}
-	if err := w.purge(w.plan.Progress); err != nil {
+	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
+	if err != nil {
+		return err
+	}
+	if !ongoing && len(progress.Handlers()) == 0 {
+		return nil // the records belong to other operators
+	}
+	if err := w.purge(progress); err != nil {
 		return err
 	}
 	return w.storeLastHandled()
