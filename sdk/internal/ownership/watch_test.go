@@ -3,10 +3,14 @@ package ownership
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 )
 
 // patience limits how long a test waits for an event.
@@ -46,13 +50,20 @@ func (w *stream) connect() {
 		s.t.Fatal(err)
 	}
 	request.Header.Set("Accept", asMetadata)
-	response, err := s.client.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if response.StatusCode != http.StatusOK {
-		s.t.Fatalf("watch %s: %s", w.collection, response.Status)
-	}
+	var response *http.Response
+	testcluster.Eventually(s.t, "the objects can be watched", func() error { // a server that has just begun to serve a resource answers 429
+		if response, err = s.client.Do(request); err != nil {
+			s.t.Fatal(err)
+		}
+		if response.StatusCode == http.StatusOK {
+			return nil
+		}
+		err := fmt.Errorf("watch %s: %s", w.collection, response.Status)
+		if response.StatusCode != http.StatusTooManyRequests {
+			s.t.Fatal(err)
+		}
+		return errors.Join(err, response.Body.Close())
+	})
 	frames := make(chan frame)
 	w.frames = frames
 	var reader sync.WaitGroup
