@@ -62,6 +62,9 @@ func Versions(t testing.TB, namespace, name string) func() []map[string]string {
 					break // the next stream fails if it cannot begin after the last version
 				}
 				options.ResourceVersion = frame.Object.ResourceVersion
+				if frame.Type == object.EventBookmark {
+					continue
+				}
 				var o struct{ Data map[string]string }
 				if err := json.Unmarshal(frame.Object.Raw, &o); err != nil {
 					t.Error(err)
