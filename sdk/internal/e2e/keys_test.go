@@ -132,9 +132,9 @@ func TestKeyFor_SubHandlersFieldsAndResuming(t *testing.T) {
 	waitHandled(x)
 	x.Patch(field("three"))
 	waitHandled(x)
-	for range 2 {
+	for n := range 2 {
 		op.Restart()
-		cluster.WaitUntil("the object is resumed", func() bool { return len(k.of("resume")) > 0 })
+		cluster.WaitUntil("the object is resumed with another key", func() bool { return len(k.of("resume")) > n })
 		waitHandled(x)
 	}
 	for start, want := range map[string]int{"field ": 3, "sub ": 6, "resume": 2, "": 11} {
