@@ -168,13 +168,15 @@ func (i *inspection) removedStart(all onces, u stepCall) bool {
 }
 
 // begunAgain reports whether, before a call, a process with an old view replaced the last-handled state of a finished update by the
-// state before it, or the results of steps in an unfinished update by results of an earlier handling. The update is then handled anew.
+// state before it, or the results of steps in an unfinished update by results of an earlier handling, or ended an earlier update again,
+// and so removed the records of the unfinished one. The update is then handled anew.
 func (i *inspection) begunAgain(first, again call) bool {
 	finished, begun := false, false
 	former := i.object.at(first.version)
 	for _, v := range i.object.versions {
 		if v.number > first.version && v.number <= again.version {
-			begun = begun || finished && v.last == again.old || v.last == former.last && replaced(former, v, again.handler)
+			ended := len(former.records) > 0 && len(v.records) == 0 && v.last == again.old && v.last != v.value
+			begun = begun || finished && v.last == again.old || v.last == former.last && (ended || replaced(former, v, again.handler))
 			finished = finished || v.last != again.old
 			former = v
 		}
@@ -252,6 +254,7 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 	made := func(id string) version {
 		return version{value: "v2", last: "v1", steps: map[string]string{"update_1 make": id, "update_2 make": "step-9"}}
 	}
+	held := version{value: "v2", last: "v1", records: map[string]record{"update_1": {Purpose: "update", Success: true}}}
 	open, closed, oldView := version{value: "v2", last: "v1"}, version{value: "v2", last: "v2"}, []call{{life: 2, version: 10}}
 	list := func(all ...stepCall) []stepCall { return all }
 	started := version{value: "v1", started: map[string]string{"create_1": "now"}, came: began.Add(time.Hour)}
@@ -272,6 +275,9 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"called twice":                           {onces: onces{called: list(of(1, 10, "k"), of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1},
 		"called for an update that was set back": {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
 		"called after the results of an earlier update were set back":      {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called after an earlier update was ended again":                   {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called after the removal of the records, and no view was old":     {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again with the same records":                               {object: at(held, held, held), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again with the same results":                               {object: at(made("step-1"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again with other results, and no view was old":             {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again in an unfinished update":                             {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
