@@ -205,6 +205,8 @@ func (i *inspection) explainUnsure(all onces, u stepCall) string {
 	switch before := func(a stepCall) bool { return a.key == u.key && a.life < u.life }; {
 	case n < 0 && i.listed(all, u):
 		return "step unsure: the process listed the objects after an attempt whose requests had lost their answers"
+	case n < 0 && i.otherStart(all, u):
+		return "step unsure: a process with an old view had set the object back"
 	case !slices.ContainsFunc(all.asked, before), i.ownStart(all, u):
 		return "" // the same process started the step
 	case n < 0:
@@ -219,6 +221,15 @@ func (i *inspection) explainUnsure(all onces, u stepCall) string {
 	default:
 		return ""
 	}
+}
+
+// otherStart reports whether an earlier process asked for the step of the same update with another key, and a process with an old view began
+// the update anew. The start of the earlier process stays on the object.
+func (i *inspection) otherStart(all onces, u stepCall) bool {
+	return u.reason == kopf.ReasonUpdate && slices.ContainsFunc(all.asked, func(a stepCall) bool {
+		return a.handler == u.handler && a.old == u.old && a.new == u.new && a.key != u.key && a.life < u.life &&
+			slices.ContainsFunc(i.tries, func(c call) bool { return c.life > a.life && c.life <= u.life && c.at.Before(u.at) && i.oldView(c) })
+	})
 }
 
 // listed reports whether the process listed the objects between an attempt and a later one, in which the start of the attempt is unsure:
@@ -251,6 +262,7 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		c.handler, c.reason, c.old, c.new = "update_1", kopf.ReasonUpdate, "v1", "v2"
 		return c
 	}
+	otherKey := func(life int, number uint64) stepCall { c := update(life, number); c.key = "other"; return c }
 	made := func(id string) version {
 		return version{value: "v2", last: "v1", steps: map[string]string{"update_1 make": id, "update_2 make": "step-9"}}
 	}
@@ -303,6 +315,8 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"alarm after a list, and an own start":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(5 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
 		"alarm after a call in the same process, and a list":               {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), called: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(20 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
 		"alarm after a start of an earlier process":                        {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, want: "before the call"},
+		"alarm about the start of an update that was begun anew":           {object: at(open, open, open), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, want: "old view"},
+		"alarm about the start of another key, and no view was old":        {object: at(open, open, open), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
 		"alarm for another change":                                         {onces: onces{asked: list(of(1, 10, "other")), unsure: list(of(2, 20, "k"))}, unneeded: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
