@@ -189,6 +189,7 @@ func TestQueue_KeepsAllEventsInOrderIfAsked(t *testing.T) {
 func TestQueue_DropsChangesWithoutWork(t *testing.T) {
 	var seen journal
 	var asked []string
+	var busy chan struct{} // made in the bubble
 	bubble(t, Options{
 		KeepEvents: func(resource string) bool { return resource == "pods" },
 		Settled: func(key Key, version string) bool {
@@ -197,22 +198,27 @@ func TestQueue_DropsChangesWithoutWork(t *testing.T) {
 		},
 		Process: func(_ context.Context, b *Batch) *Next {
 			seen.add(fmt.Sprint(b.Key.Resource, versions(b)))
-			time.Sleep(time.Second)
+			if b.Newest.Type == "ADDED" && b.Key.Object == "b" {
+				<-busy
+			}
 			return nil
 		},
 	}, func(t *testing.T, q *Queue) {
+		busy = make(chan struct{})
+		put := func(resource string, one watch.Event) {
+			q.Put(resource, one)
+			synctest.Wait()
+		}
 		for _, resource := range []string{"pods", "services"} { // all events of the pods are kept
 			for _, one := range []watch.Event{event("ADDED", "a", "1"), event("MODIFIED", "a", "2"), event("", "a", "2"), event("DELETED", "a", "2")} {
-				q.Put(resource, one)
-				time.Sleep(time.Minute)
+				put(resource, one)
 			}
 		}
-		q.Put("services", event("ADDED", "b", "1"))
+		put("services", event("ADDED", "b", "1"))
+		put("services", event("MODIFIED", "b", "2")) // a worker processes the object
+		close(busy)
 		synctest.Wait()
-		q.Put("services", event("MODIFIED", "b", "2")) // a worker processes the object
-		time.Sleep(time.Minute)
-		q.Put("services", event("MODIFIED", "b", "3"))
-		time.Sleep(time.Minute)
+		put("services", event("MODIFIED", "b", "3"))
 		seen.check(t, "pods[1]", "pods[2]", "pods[2]", "pods[2]", "services[1]", "services[2]", "services[2]", "services[1]", "services[2]", "services[3]")
 		if !slices.Equal(asked, []string{"services2", "services3"}) {
 			t.Errorf("asked for %v", asked)
