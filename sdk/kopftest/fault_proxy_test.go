@@ -60,7 +60,8 @@ func (c *client) do(method, path, body string) (int, string, http.Header, error)
 	return resp.StatusCode, string(content), resp.Header, err
 }
 
-// lines opens a watch of the ConfigMap "x" and returns its lines as they come. They end with the stream.
+// lines opens a watch of the ConfigMap "x" and returns its lines as they come, except for bookmarks that may come
+// at any time. They end with the stream.
 func (c *client) lines(query string) <-chan string {
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.base+c.maps+"?watch=true&fieldSelector=metadata.name%3Dx&"+query, nil)
 	if err != nil {
@@ -77,7 +78,7 @@ func (c *client) lines(query string) <-chan string {
 		defer resp.Body.Close()
 		for r := bufio.NewReader(resp.Body); ; {
 			text, err := r.ReadString('\n')
-			if text != "" {
+			if text != "" && !anyTime(text) {
 				lines <- text
 			}
 			if err != nil {
@@ -86,6 +87,11 @@ func (c *client) lines(query string) <-chan string {
 		}
 	}()
 	return lines
+}
+
+// anyTime reports whether the server may send the line at any time: it is a bookmark that does not end the initial list.
+func anyTime(line string) bool {
+	return strings.HasPrefix(line, `{"type":"BOOKMARK"`) && !strings.Contains(line, initialEventsEnd)
 }
 
 func values(lines []string) []string {
