@@ -124,7 +124,7 @@ func (i *inspection) repeatedOnces(all onces) {
 		*list = append(*list, fmt.Sprintf("%s %s: %s: %s and %s", i.object.kind, i.object.name, what, first, again))
 	}
 	again := func(first, again stepCall, what string) {
-		if i.begunAgain(first.call, again.call) {
+		if again.reason == kopf.ReasonUpdate && i.overwritten(first.call, again.call) {
 			i.Explained["step called again: a process with an old view had set the object back"]++
 		} else {
 			report(&i.Duplicates, first, again, what)
@@ -167,31 +167,22 @@ func (i *inspection) removedStart(all onces, u stepCall) bool {
 		})
 }
 
-// begunAgain reports whether, before a call, a process with an old view replaced the last-handled state of a finished update by the
-// state before it, or the results of steps in an unfinished update by results of an earlier handling, or ended an earlier update again,
-// and so removed the records of the unfinished one. The update is then handled anew.
-func (i *inspection) begunAgain(first, again call) bool {
-	finished, begun := false, false
+// overwritten reports whether a process with an old view began to handle the object after a call of an earlier process, and the records, the results
+// of steps, or the last-handled state on the object changed before the next call. A process compares the records of another one with the newest
+// version, so an old view has none.
+func (i *inspection) overwritten(first, again call) bool {
 	former := i.object.at(first.version)
 	for _, v := range i.object.versions {
-		if v.number > first.version && v.number <= again.version {
-			ended := len(former.records) > 0 && len(v.records) == 0 && v.last == again.old && v.last != v.value
-			begun = begun || finished && v.last == again.old || v.last == former.last && (ended || replaced(former, v, again.handler))
-			finished = finished || v.last != again.old
-			former = v
+		if v.number <= first.version || v.number > again.version {
+			continue
 		}
-	}
-	return again.reason == kopf.ReasonUpdate && begun && slices.ContainsFunc(i.tries, func(c call) bool {
-		return c.life > first.life && c.life <= again.life && c.at.Before(again.at) && i.oldView(c)
-	})
-}
-
-// replaced reports whether the result of a handler's step differs in a later version.
-func replaced(former, v version, handler string) bool {
-	for step, id := range former.steps {
-		if other := v.steps[step]; strings.HasPrefix(step, handler+" ") && other != "" && other != id {
+		changed := v.last != former.last || !maps.Equal(v.records, former.records) || !maps.Equal(v.steps, former.steps)
+		if changed && slices.ContainsFunc(i.tries, func(c call) bool {
+			return c.life > first.life && c.life <= again.life && c.at.Before(v.came) && i.oldView(c) && len(i.object.at(c.version).records) == 0
+		}) {
 			return true
 		}
+		former = v
 	}
 	return false
 }
@@ -226,7 +217,7 @@ func (i *inspection) explainUnsure(all onces, u stepCall) string {
 // otherStart reports whether an earlier process asked for the step of the same update with another key, and a process with an old view began
 // the update anew. The start of the earlier process stays on the object.
 func (i *inspection) otherStart(all onces, u stepCall) bool {
-	return u.reason == kopf.ReasonUpdate && slices.ContainsFunc(all.asked, func(a stepCall) bool {
+	return u.reason == kopf.ReasonUpdate && i.object.at(u.version).started[u.handler] != "" && !i.ownStart(all, u) && slices.ContainsFunc(all.asked, func(a stepCall) bool {
 		return a.handler == u.handler && a.old == u.old && a.new == u.new && a.key != u.key && a.life < u.life &&
 			slices.ContainsFunc(i.tries, func(c call) bool { return c.life > a.life && c.life <= u.life && c.at.Before(u.at) && i.oldView(c) })
 	})
@@ -267,7 +258,9 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		return version{value: "v2", last: "v1", steps: map[string]string{"update_1 make": id, "update_2 make": "step-9"}}
 	}
 	held := version{value: "v2", last: "v1", records: map[string]record{"update_1": {Purpose: "update", Success: true}}}
-	open, closed, oldView := version{value: "v2", last: "v1"}, version{value: "v2", last: "v2"}, []call{{life: 2, version: 10}}
+	open, closed, oldView := version{value: "v2", last: "v1"}, version{value: "v2", last: "v2"}, []call{{life: 2, version: 10, at: began.Add(26 * time.Second)}}
+	begun := version{value: "v2", last: "v1", started: map[string]string{"update_1": "now"}}
+	early := []call{{life: 2, version: 5, at: began.Add(16 * time.Second)}}
 	list := func(all ...stepCall) []stepCall { return all }
 	started := version{value: "v1", started: map[string]string{"create_1": "now"}, came: began.Add(time.Hour)}
 	recorded := version{value: "v1", steps: map[string]string{"create_1 notify": "once-1"}}
@@ -286,14 +279,15 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"called for two changes":                 {onces: onces{called: list(of(1, 10, "k"), of(1, 20, "other"))}},
 		"called twice":                           {onces: onces{called: list(of(1, 10, "k"), of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1},
 		"called for an update that was set back": {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
-		"called after the results of an earlier update were set back":      {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
-		"called after an earlier update was ended again":                   {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called after the results of an earlier update were set back":      {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, want: "old view"},
+		"called after an earlier update was ended again":                   {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, want: "old view"},
 		"called after the removal of the records, and no view was old":     {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again with the same records":                               {object: at(held, held, held), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again with the same results":                               {object: at(made("step-1"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called after an old view with records":                            {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: []call{{life: 2, version: 10, at: began.Add(16 * time.Second)}}, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again with the same records":                               {object: at(held, held, held), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
+		"called again with the same results":                               {object: at(made("step-1"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
 		"called again with other results, and no view was old":             {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again in an unfinished update":                             {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again in a finished update":                                {object: at(open, closed, closed), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again in an unfinished update":                             {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
+		"called again after a change before the old view":                  {object: at(open, closed, closed), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called again, and no view was old":                                {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
 		"called after an alarm, and a set-back":                            {object: at(open, closed, open), onces: onces{asked: list(update(0, 5)), unsure: list(update(1, 10)), called: list(update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
 		"called after an alarm":                                            {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1, want: "before the result"},
@@ -315,8 +309,10 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"alarm after a list, and an own start":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(5 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
 		"alarm after a call in the same process, and a list":               {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), called: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(20 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
 		"alarm after a start of an earlier process":                        {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, want: "before the call"},
-		"alarm about the start of an update that was begun anew":           {object: at(open, open, open), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, want: "old view"},
-		"alarm about the start of another key, and no view was old":        {object: at(open, open, open), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
+		"alarm about the start of an update that was begun anew":           {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, want: "old view"},
+		"alarm about the start of another key, and no view was old":        {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
+		"alarm about the start of another key, without a start":            {object: at(open, open, open), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
+		"alarm about an own start after another key":                       {object: at(open, open, begun), onces: onces{asked: list(otherKey(1, 10), update(3, 20)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
 		"alarm for another change":                                         {onces: onces{asked: list(of(1, 10, "other")), unsure: list(of(2, 20, "k"))}, unneeded: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -325,6 +321,11 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 			}
 			if test.starts == nil {
 				test.starts = []uint64{0, 0, 0}
+			}
+			for n := range test.object.versions {
+				if v := &test.object.versions[n]; v.came.IsZero() {
+					v.came = began.Add(time.Duration(v.number) * time.Second)
+				}
 			}
 			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.tries, starts: test.starts, lists: test.lists}
 			i.repeatedOnces(test.onces)
