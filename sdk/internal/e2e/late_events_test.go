@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -37,7 +36,5 @@ func TestLateEvents_OldListAfterPauseRepeatsNoDeletion(t *testing.T) {
 	c.wait(cluster, "created", 1)
 	op.Stop()
 	c.are(t, "deleted", "created")
-	if !slices.ContainsFunc(proxy.Injected(), func(f kopftest.InjectedFault) bool { return f.Fault.Kind == kopftest.FaultStale }) {
-		t.Error("the list was not old")
-	}
+	wasStale(t, proxy)
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,4 +77,56 @@ func TestLeftovers_OldListKeepsRecordsOfUnfinishedUpdate(t *testing.T) {
 	waitHandled(x)
 	op.Stop()
 	c.are(t, "event", "event", "two")
+	wasStale(t, proxy)
+}
+
+// A process lists the object in the middle of an update, from an API server that lags behind. Another process has finished the update meanwhile.
+func TestLeftovers_OldListContinuesNoFinishedUpdate(t *testing.T) {
+	cluster, c := newCluster(t), &calls{}
+	own := ownResource(cluster)
+	change := func(r *kopf.Registry) {
+		kopf.OnUpdate(r, own.selector(), c.does("one"), kopf.ID("one"))
+		kopf.OnUpdate(r, own.selector(), c.does("two"), kopf.ID("two"))
+	}
+	noScan := settings(func(s *kopf.Settings) {
+		s.Scanning.Disabled = true // the first resourceVersion that the proxy sees is the object's
+	})
+	x := cluster.Create(own.of(example("x")))
+	first := cluster.Run(change)
+	waitHandled(x)
+	first.Stop()
+	x.Patch(tree{"metadata": tree{"annotations": tree{"kopf.zalando.org/one": successRecord}}, "spec": tree{"field": "two"}})
+	proxy, seen := cluster.FaultProxy(kopftest.Faults{}), &calls{}
+	watcher := cluster.Run(func(r *kopf.Registry) {
+		kopf.OnEvent(r, own.selector(), func(_ context.Context, e *event) error {
+			if handled(e.Object) {
+				seen.add("handled")
+			} else {
+				seen.add("unfinished")
+			}
+			return nil
+		}, kopf.ID("event"))
+	}, proxy.Connect, noScan)
+	seen.wait(cluster, "unfinished", 1)
+	second := cluster.Run(change)
+	seen.wait(cluster, "handled", 1)
+	second.Stop()
+	watcher.Stop()
+	stale := kopftest.Fault{Kind: kopftest.FaultStale, Age: time.Hour, Delay: 300 * time.Millisecond}
+	proxy.Set(kopftest.Faults{Rules: []kopftest.FaultRule{{Match: kopftest.Requests("GET", own.plural), Fault: stale, Times: 1}}})
+	op := cluster.Run(change, proxy.Connect, noScan)
+	x.Patch(field("three"))
+	c.wait(cluster, "two", 2)
+	waitHandled(x)
+	op.Stop()
+	c.are(t, "two", "one", "two")
+	wasStale(t, proxy)
+}
+
+// wasStale fails the test if no list was old.
+func wasStale(t *testing.T, proxy *kopftest.FaultProxy) {
+	t.Helper()
+	if !slices.ContainsFunc(proxy.Injected(), func(f kopftest.InjectedFault) bool { return f.Fault.Kind == kopftest.FaultStale }) {
+		t.Error("no list was old")
+	}
 }

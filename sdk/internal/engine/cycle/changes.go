@@ -2,6 +2,8 @@ package cycle
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/kopf-dev/kopf/sdk/internal/engine/memory"
@@ -48,11 +50,14 @@ func (c *cycle) noteFailed(failures []state.Failure) {
 // decide completes the plan and reports it. The object's daemons and timers were already started and stopped.
 func (c *cycle) decide(ctx context.Context, s *plan.Situation, passDue bool) error {
 	err := c.plan.Decide(s, c.view, c.writes.Own)
-	if err == nil && c.plan.RemovesForeign(s, c.view) && !c.hasNewestRecords(ctx) {
-		c.plan.Hold, c.plan.Selected, c.writes.Own = plan.HoldOutdated, nil, patch.NewPatch()
-		c.sent.later = true
-		return nil
+	if err == nil && c.plan.UsesForeign(s, c.view) {
+		if same, err := c.hasNewestRecords(ctx); !same {
+			c.plan.Hold, c.plan.Selected, c.writes.Own = plan.HoldOutdated, nil, patch.NewPatch()
+			c.sent.later = true
+			return err
+		}
 	}
+	c.memory.Life.Shared = c.memory.Life.Shared && (err != nil || c.plan.Hold != plan.HoldNothing)
 	if c.plan.Hold == plan.HoldRemoving {
 		c.subject.Logger.Debug("Removing the finalizer, as there are no handlers requiring it.", observe.EventKey, observe.LogFinalizerRemoved)
 	}
@@ -63,15 +68,18 @@ func (c *cycle) decide(ctx context.Context, s *plan.Situation, passDue bool) err
 	return err
 }
 
-// hasNewestRecords reports whether the newest version has the same records. A process with an old version must not take the records of
-// an unfinished cause for leftovers of a finished one. If the records differ, the newest version is handled next.
-func (c *cycle) hasNewestRecords(ctx context.Context) bool {
+// hasNewestRecords reports whether the newest version has the same records. A process with an old version must not continue a cause that
+// another process has finished, nor take the records of an unfinished cause for leftovers. If the records differ, the newest version is
+// handled next.
+func (c *cycle) hasNewestRecords(ctx context.Context) (bool, error) {
 	newest, err := c.newestUnchanged(ctx)
-	if newest != nil {
-		return true
+	if err != nil && !errors.Is(err, errOtherRecords) {
+		return false, fmt.Errorf("compare the records with the newest version: %w", err)
 	}
-	c.postpone(err)
-	return false
+	if newest == nil {
+		c.postpone(err)
+	}
+	return newest != nil, nil
 }
 
 // report emits a plan together with the cause, the failures and the background tasks of the object.

@@ -209,7 +209,11 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	s := c.situation()
 	var b *core.Beginning
 	if c.needsPlan() {
-		if b, err = p.handleChanges(ctx, c, s); err != nil {
+		b, err = p.handleChanges(ctx, c, s)
+		if err != nil && c.plan.Hold == plan.HoldOutdated {
+			return nil, errors.Join(err, c.apply(ctx)) // the patch of the event handlers needs no records
+		}
+		if err != nil {
 			return nil, err
 		}
 	} else {
@@ -304,8 +308,7 @@ func (c *cycle) notePause() bool {
 		c.unpostedSubject().Logger.Info("Handling of the object is paused by its annotation "+state.PausedAnnotation+".",
 			observe.EventKey, observe.LogObjectPaused, "reason", reason)
 	case !paused && before:
-		// Another operator may have handled the object during the pause.
-		c.memory.Life.States, c.memory.Life.Unfinished = memory.LastHandledWatch{}, false
+		c.memory.Life.States, c.memory.Life.Shared = memory.LastHandledWatch{}, true
 		c.memory.Outbox.DropStarts()
 		c.unpostedSubject().Logger.Info("Handling of the object is resumed.", observe.EventKey, observe.LogObjectResumed)
 	}

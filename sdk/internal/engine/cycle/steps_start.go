@@ -70,6 +70,7 @@ func (c *cycle) newestUnchanged(ctx context.Context) (*object.Object, error) {
 		return nil, err
 	case !c.view.HasSameRecords(tree):
 		c.wrote(newest)
+		c.memory.Life.Shared = true
 		return nil, errOtherRecords
 	}
 	return newest, nil

@@ -36,6 +36,8 @@ type recordServer struct {
 	before  func(merge map[string]any) // called before a patch is applied; may be nil
 	refuse  bool                       // patches are refused
 	lost    bool                       // all answers are errors
+	unread  bool                       // lists are refused
+	absent  bool                       // lists are empty
 }
 
 func newRecordServer(t *testing.T) *recordServer {
@@ -60,6 +62,13 @@ func (s *recordServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	var answer any = map[string]any{"apiVersion": "v1", "kind": "PodList", "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": []any{s.tree}}
+	if s.absent {
+		answer.(map[string]any)["items"] = []any{}
+	}
+	if r.Method == http.MethodGet && s.unread {
+		w.WriteHeader(http.StatusForbidden)
+		answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "reason": "Forbidden", "code": http.StatusForbidden}
+	}
 	if r.Method == http.MethodPatch {
 		var merge map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&merge); err != nil {

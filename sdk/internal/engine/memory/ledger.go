@@ -16,7 +16,7 @@ import (
 // count as seen before a cycle has handled it. Only the object's worker uses a ledger.
 type Ledger struct {
 	taken  string         // resourceVersion of the newest version that was handled or skipped; empty at first
-	Answer *object.Object // newer version that the operator's patch made; nil if there is none
+	Answer *object.Object // newer version that the operator made or read; nil if there is none
 	strict time.Time      // end of the time in which incomparable versions from the stream are ignored
 }
 
@@ -27,7 +27,7 @@ type News int
 const (
 	NewsNothing News = iota // the version is the taken version or older; only event handlers get it
 	NewsNewer               // the version is newer than the taken version
-	NewsAnswer              // the version is newer; the operator's patch made it, and the stream has not delivered it yet
+	NewsAnswer              // the version is newer; the operator made or read it, and the stream has not delivered it yet
 	NewsSame                // the version was handled before, and must be handled again
 	NewsReread              // the version is too old for pending work, so the newest version must be read
 )
@@ -73,7 +73,7 @@ func (l *Ledger) Take(b *queue.Batch, due bool, now time.Time) (*object.Object, 
 // Took records the version that was read because of [NewsReread].
 func (l *Ledger) Took(read *object.Object) { l.taken, l.Answer = read.ResourceVersion, nil }
 
-// Wrote records the version that the operator's patch made, which the next cycle handles. Versions that are not numbers
+// Wrote records a version that the operator made or read, which the next cycle handles. Versions that are not numbers
 // cannot be compared: until strict, the ledger regards all other such versions as older.
 func (l *Ledger) Wrote(answer *object.Object, strict time.Time) {
 	answer.DropTree()

@@ -39,6 +39,7 @@ type Life struct {
 	Resumed         bool // all handlers succeeded or failed, so resume handlers are not called again
 	DeletionHandled bool // all deletion handlers are done, and their progress is purged
 	Unfinished      bool // the object has records of an unfinished cause
+	Shared          bool // another process may have written records since this process last used the records on the object
 	States          LastHandledWatch
 }
 
@@ -89,11 +90,11 @@ func (m *Memory) EnterTerm(term int64, obj *object.Object) (outdated bool) {
 	}
 	m.Term = term
 	m.Outbox.DropStarts()
-	if m.Ledger.knows(obj.ResourceVersion) {
+	if m.Ledger.knows(obj.ResourceVersion) && !m.Life.Shared {
 		return false
 	}
 	m.Outbox, m.Handled = outbox.Outbox{Steps: m.Outbox.Steps}, nil // the steps with results have had their effects
-	m.Life.Unfinished = false                                       // the records can be of another process
+	m.Life.Shared = true
 	return true
 }
 

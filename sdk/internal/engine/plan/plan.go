@@ -40,6 +40,7 @@ type Plan struct {
 
 	Selected   []*handlers.Handler // handlers of the cause; empty if its reason has no handlers
 	Progress   state.Progress      // progress of the selected handlers
+	recorded   bool                // the object has records of change handlers; only for causes with handlers
 	Superseded map[string]state.Counts
 }
 
@@ -50,7 +51,7 @@ type Hold int
 const (
 	HoldNothing     Hold = iota
 	HoldUnwritten        // outcomes of an earlier cycle must be written first
-	HoldOutdated         // another process has changed the records that the plan would remove
+	HoldOutdated         // the records of another process are not known to be the newest
 	HoldAdding           // the handlers see the version with the added finalizer
 	HoldRemoving         // the handlers see the version without the finalizer, which nothing requires
 	HoldUninvolved       // no change handler matches the object
@@ -204,6 +205,7 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	if err != nil {
 		return err
 	}
+	p.recorded = len(progress.Handlers()) > 0
 	ids := core.IDsOf(p.Selected)
 	progress = progress.WithPurpose(string(p.Cause.Reason)).WithHandlers(ids, s.Now)
 	if p.Superseded = progress.Extras(); len(p.Superseded) > 0 {
@@ -217,17 +219,18 @@ func (p *Plan) readProgress(s *Situation, v *View, own *patch.Patch) error {
 	return v.Purge(progress.Passive(), others, own)
 }
 
-// RemovesForeign reports whether the plan removes the records of a cause that another process has begun.
-func (p *Plan) RemovesForeign(s *Situation, v *View) bool {
+// UsesForeign reports whether the plan continues or removes records that another process may have written.
+func (p *Plan) UsesForeign(s *Situation, v *View) bool {
 	switch {
-	case p.Hold != HoldNothing, s.Life.Unfinished, p.Cause.Reason == handlers.ReasonNoop && !state.HasRecords(v.Stored, v.Progress):
+	case p.Hold != HoldNothing, s.Life.Unfinished && !s.Life.Shared:
 		return false
-	case p.Cause.Reason == handlers.ReasonNoop:
-		progress, err := v.ProgressOf(s.Served.Changing, s.Now)
-		return err == nil && len(progress.Handlers()) > 0 // otherwise, the records belong to other operators
-	default:
-		return len(p.Superseded) > 0 || len(p.Selected) == 0 && len(p.Progress.Handlers()) > 0
+	case p.Cause.Reason.Handled():
+		return p.recorded
+	case !s.Life.Unfinished && !state.HasRecords(v.Stored, v.Progress):
+		return false
 	}
+	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
+	return err == nil && len(progress.Handlers()) > 0 // otherwise, the records belong to other operators
 }
 
 // Engaged reports whether the cycle handles the changes of the object.

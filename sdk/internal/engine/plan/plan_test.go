@@ -27,6 +27,7 @@ type fate struct {
 	life    memory.Life
 	handled *memory.HandledStates
 	now     time.Time
+	records state.ProgressStorage
 }
 
 func newFate(t *testing.T, text string, hs ...*handlers.Handler) *fate {
@@ -36,7 +37,7 @@ func newFate(t *testing.T, text string, hs ...*handlers.Handler) *fate {
 		registry.Add(h)
 	}
 	pods := &resources.Resource{Version: "v1", Plural: "pods"}
-	return &fate{t: t, served: core.NewServedResource(registry, pods, false), text: text, now: time.Unix(1e9, 0)}
+	return &fate{t: t, served: core.NewServedResource(registry, pods, false), text: text, now: time.Unix(1e9, 0), records: state.NewSmartProgress()}
 }
 
 // edit merges a patch into the object, as the API server does.
@@ -66,7 +67,7 @@ type step struct {
 func (f *fate) plan(event string, requested *memory.RetryRequest, stopping ...time.Duration) *step {
 	f.t.Helper()
 	obj := parse(f.t, f.text)
-	d := &core.Deps{Settings: &core.Settings{Progress: state.NewSmartProgress(), DiffBase: state.NewAnnotationsDiffBase()}}
+	d := &core.Deps{Settings: &core.Settings{Progress: f.records, DiffBase: state.NewAnnotationsDiffBase()}}
 	d.Failures = state.FailuresBeside(d.Settings.Progress)
 	v, err := NewView(f.t.Context(), d, f.served.ExtraFields, obj, &outbox.Outbox{}, func(mark *state.BrokenMark) { f.t.Errorf("broken: %v", mark) })
 	if err != nil {
@@ -378,12 +379,32 @@ func TestRecord_RevertedChangeEndsItsCause(t *testing.T) {
 	}
 }
 
-func TestRemovesForeign_OnlyRecordsOfOtherProcesses(t *testing.T) {
+// A storage of the user hides whether there are records.
+func TestRecord_RevertedChangeEndsItsCauseInLaterTerm(t *testing.T) {
+	f := newFate(t, born, handlerOfFamily("create", handlers.Create), handlerOfFamily("done", handlers.Update), handlerOfFamily("slow", handlers.Update))
+	f.records = struct{ state.ProgressStorage }{f.records}
+	f.handle(watch.Added)
+	f.edit(map[string]any{"spec": map[string]any{"f": 2}})
+	f.record(f.plan(watch.Modified, nil), map[string]handlers.Outcome{"done": success, "slow": retry})
+	f.handled, f.life.Shared = nil, true
+	f.edit(map[string]any{"spec": map[string]any{"f": 1}})
+	one := f.plan(watch.Modified, nil)
+	if !one.plan.UsesForeign(one.s, one.view) {
+		t.Error("the records are removed without a comparison")
+	}
+	f.record(one, nil)
+	f.edit(map[string]any{"spec": map[string]any{"f": 3}})
+	if called := f.plan(watch.Modified, nil).called; !slices.Equal(called, []string{"done", "slow"}) {
+		t.Errorf("called: %q", called)
+	}
+}
+
+func TestUsesForeign_OnlyRecordsOfOtherProcesses(t *testing.T) {
 	f := newFate(t, born, handlerOfFamily("create", handlers.Create), handlerOfFamily("update", handlers.Update), handlerOfFamily("delete", handlers.Delete))
 	f.edit(map[string]any{"metadata": map[string]any{"finalizers": []any{"kopf.dev/marker"}}})
 	check := func(when string, want bool) {
 		t.Helper()
-		if one := f.plan(watch.Modified, nil); one.plan.RemovesForeign(one.s, one.view) != want {
+		if one := f.plan(watch.Modified, nil); one.plan.UsesForeign(one.s, one.view) != want {
 			t.Errorf("%s: %t, want %t", when, !want, want)
 		}
 	}
@@ -395,11 +416,14 @@ func TestRemovesForeign_OnlyRecordsOfOtherProcesses(t *testing.T) {
 	other := own
 	other.Unfinished = false
 	f.life = other
-	check("unfinished update", false)
+	check("unfinished update", true)
 	f.edit(map[string]any{"metadata": map[string]any{"deletionTimestamp": "2020-01-01T00:00:00Z"}})
 	check("superseded by a deletion", true)
 	f.life = own
 	check("superseded by a deletion, with own records", false)
+	f.life.Shared = true
+	check("superseded by a deletion, after another process", true)
+	f.life = own
 	f.edit(map[string]any{"metadata": map[string]any{"deletionTimestamp": nil}, "spec": map[string]any{"f": 1}})
 	check("reverted, with own records", false)
 	f.life = other
