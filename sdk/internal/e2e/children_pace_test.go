@@ -23,7 +23,9 @@ func TestChildren_WritesOfNewBuildArePaced(t *testing.T) {
 	for i := range parents {
 		cluster.Create(own.of(tree{"metadata": tree{"name": fmt.Sprintf("x%d", i)}}))
 	}
-	op.WaitLogs("Handler 'reconcile' succeeded.", parents)
+	for i := range parents {
+		cluster.Object("configmaps", fmt.Sprintf("x%d", i)).WaitValue("data.build", "one")
+	}
 	op.Stop()
 	build = "two"
 	mark := op.LogMark()

@@ -158,7 +158,11 @@ func TestChildren_BrakeStopsPruningAfterStart(t *testing.T) {
 	for i := range parents {
 		owners[i] = cluster.Create(p.own.of(tree{"metadata": tree{"name": fmt.Sprintf("x%d", i)}, "spec": tree{"field": "0"}}))
 	}
-	op.WaitLogs("Handler 'reconcile' succeeded.", parents)
+	for _, owner := range owners {
+		for _, child := range []string{owner.Name + "-a", owner.Name + "-b"} {
+			cluster.Object("configmaps", child).WaitValue("metadata.name", child)
+		}
+	}
 	op.Stop()
 	p.ending.Store(int32(appliesOne)) // the bad release
 	mark := op.LogMark()

@@ -127,7 +127,9 @@ func TestChildren_RecreationByABadReleaseIsBraked(t *testing.T) {
 	for i := range parents - 1 {
 		k.Create(k.own.of(tree{"metadata": tree{"name": fmt.Sprint("x", i)}}))
 	}
-	k.WaitLogs("Handler 'reconcile' succeeded.", parents)
+	for _, name := range append([]string{"main"}, names("x", parents-1)...) {
+		k.Object("configmaps", name).WaitValue("data.release", "v0")
+	}
 	k.Stop()
 	release.Store(new("v1"))
 	mark := k.LogMark()
