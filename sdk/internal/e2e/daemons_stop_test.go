@@ -169,8 +169,14 @@ func TestDaemon_StuckOneIsAbandonedAfterTimeout(t *testing.T) {
 
 func TestDaemon_EndsWithForceDeletedObject(t *testing.T) {
 	cluster, r := newCluster(t), newRunCounts()
+	gone := make(chan struct{})
 	op := cluster.Run(func(reg *kopf.Registry) {
-		kopf.Daemon(reg, kexes, r.daemon("d", 50*time.Millisecond), kopf.ID("d"), kopf.Cancellation{Backoff: time.Minute})
+		kopf.Daemon(reg, kexes, func(_ context.Context, d *run) error {
+			defer r.enter("d " + d.Name)()
+			<-d.Stopping()
+			<-gone // otherwise the operator may remove the finalizer first
+			return nil
+		}, kopf.ID("d"), kopf.Cancellation{Backoff: time.Minute})
 	})
 	x := cluster.Create(example("x"))
 	r.wait(cluster, "d x", 1, 1)
@@ -178,6 +184,7 @@ func TestDaemon_EndsWithForceDeletedObject(t *testing.T) {
 	x.Delete()
 	x.Patch(tree{"metadata": tree{"finalizers": nil}})
 	x.WaitGone()
+	close(gone)
 	r.wait(cluster, "d x", 0, 1)
 	op.WaitLog("Daemon 'd' has exited on request")
 	remembers(op, 0)
