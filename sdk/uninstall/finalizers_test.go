@@ -74,7 +74,8 @@ func TestFinalizers_InterruptedRunIsCompletedByTheNext(t *testing.T) {
 		t.Fatalf("%d objects are left (%v)", left, err)
 	}
 	second := newRun(t, config, targetIn(namespace), Options{})
-	if found, err := second.run(t.Context()); err != nil || found != left {
+	// Requests of the interrupted run can still arrive after its end.
+	if found, err := second.run(t.Context()); err != nil || found == 0 || found > left {
 		t.Errorf("%d of %d objects (%v)", found, left, err)
 	}
 	if n := withFinalizer(t, config, namespace); n > 0 {
