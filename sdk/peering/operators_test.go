@@ -173,9 +173,11 @@ func TestPeering_OneOfThreeActs(t *testing.T) {
 				x.states(map[string]inspect.OperatorState{"high": running, "a": paused, "b": paused})
 				kex := cluster.Create(example("kex"))
 				x.acts(kex, "1", "high")
-				pauses := x.members["a"].Inspect().Operator.Pauses
-				if len(pauses) != 1 || !slices.Equal(pauses[0].By, []string{"high"}) || pauses[0].Until.IsZero() || pauses[0].Kind != inspect.PausePeering {
-					t.Errorf("it tells who paused it and until when: %+v", pauses)
+				pauses := x.members["a"].WaitInspect("high alone has paused it", func(s *inspect.Snapshot) bool {
+					return len(s.Operator.Pauses) == 1 && slices.Equal(s.Operator.Pauses[0].By, []string{"high"})
+				}).Operator.Pauses
+				if pauses[0].Until.IsZero() || pauses[0].Kind != inspect.PausePeering {
+					t.Errorf("it tells until when it is paused, and why: %+v", pauses)
 				}
 
 				leave("high")

@@ -167,8 +167,10 @@ func TestPeering_ClusterWideForOperatorsOfNamespaces(t *testing.T) {
 	record.Patch(tree{"status": tree{"high": nil}})
 	record.WaitFor("it is there again", func(o *kopf.Object) bool { return o.Get("status.high") != nil })
 	x.states(map[string]inspect.OperatorState{"low": paused, "high": running})
-	s := x.members["low"].Inspect().Operator
-	if len(s.Peerings) != 1 || s.Peerings[0].Kind != "ClusterKopfPeering" || len(s.Peerings[0].Peers) != 2 {
+	s := x.members["low"].WaitInspect("it knows both", func(s *inspect.Snapshot) bool {
+		return len(s.Operator.Peerings) == 1 && len(s.Operator.Peerings[0].Peers) == 2
+	}).Operator
+	if s.Peerings[0].Kind != "ClusterKopfPeering" {
 		t.Errorf("%+v", s.Peerings)
 	}
 	states := []inspect.PeerState{s.Peerings[0].Peers[0].State, s.Peerings[0].Peers[1].State}
