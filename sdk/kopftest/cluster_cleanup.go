@@ -27,8 +27,8 @@ func (c *Cluster) cleanUp() {
 	}
 	for _, o := range c.handles {
 		if o.created && !slices.Contains(c.namespaces, o.Namespace) && o.resource.Kind != definitionKind {
-			errs = append(errs,
-				c.release(ctx, &o.resource, o.Namespace, o.Name), c.delete(ctx, &o.resource, o.Namespace, o.Name))
+			errs = append(errs, // a controller can add no finalizer to a deleted object
+				c.delete(ctx, &o.resource, o.Namespace, o.Name), c.release(ctx, &o.resource, o.Namespace, o.Name))
 		}
 	}
 	for _, namespace := range c.namespaces {
