@@ -50,12 +50,13 @@ func (s *Session) keep(ctx context.Context, w *openedWay) *openedWay {
 // An error means that the API server cannot call although the connection is restored.
 func (s *Session) followLink(ctx context.Context, w *openedWay) error {
 	link := w.entrance.Link
-	if lost := link.state(); lost != nil {
-		s.setStatus(func(status *Status) { status.Lost = lost })
-		return nil
+	losses, last := link.history()
+	if losses > w.losses || link.state() != nil { // perhaps it was lost for a moment
+		w.losses = losses
+		s.setStatus(func(status *Status) { status.Lost = last })
 	}
-	if s.Status().Lost == nil {
-		return nil // it was lost for a moment, between two looks at it
+	if link.state() != nil || s.Status().Lost == nil {
+		return nil
 	}
 	err := s.check(ctx, w, s.Status().CA)
 	switch {

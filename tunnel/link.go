@@ -7,8 +7,10 @@ import "sync"
 type Link struct {
 	changed chan struct{} // has a value after a change
 
-	mu   sync.Mutex
-	lost error
+	mu     sync.Mutex
+	lost   error
+	last   error // reason of the last loss
+	losses int   // number of losses
 }
 
 // NewLink returns the link of a connection that is there.
@@ -22,6 +24,12 @@ func (l *Link) Restore() { l.set(nil) }
 
 func (l *Link) set(lost error) {
 	l.mu.Lock()
+	if lost != nil {
+		l.last = lost
+		if l.lost == nil {
+			l.losses++
+		}
+	}
 	l.lost = lost
 	l.mu.Unlock()
 	select {
@@ -35,6 +43,13 @@ func (l *Link) state() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
+}
+
+// history returns how often the connection was lost, and the last reason.
+func (l *Link) history() (losses int, last error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.losses, l.last
 }
 
 // changes returns the channel of changes. A way without a link has none.

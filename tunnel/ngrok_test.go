@@ -123,13 +123,13 @@ func TestNgrok_ReconnectsWithSameAddress(t *testing.T) {
 	server := newNgrokServer(t)
 	e := openNgrok(t, server.way("good"))
 	<-server.connection
-	for range 2 {
+	for n := range 2 {
 		server.drop()
-		awaitLink(t, e.Link, func(lost error) bool {
-			return lost != nil && strings.HasPrefix(lost.Error(), "the connection to ngrok: ")
-		})
 		<-server.connection // the client has bound the endpoint again
-		awaitLink(t, e.Link, func(lost error) bool { return lost == nil })
+		awaitLink(t, e.Link, func() bool {
+			losses, last := e.Link.history()
+			return losses > n && e.Link.state() == nil && strings.HasPrefix(last.Error(), "the connection to ngrok: ")
+		})
 		if got, err := server.call("/again", "x"); err != nil || got != "/again x" {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -139,11 +139,11 @@ func TestNgrok_ReconnectsWithSameAddress(t *testing.T) {
 	}
 }
 
-// awaitLink waits for a state of the link.
-func awaitLink(t *testing.T, l *Link, is func(lost error) bool) {
+// awaitLink waits until a condition of the link holds.
+func awaitLink(t *testing.T, l *Link, holds func() bool) {
 	t.Helper()
 	late := time.After(time.Minute)
-	for !is(l.state()) {
+	for !holds() {
 		select {
 		case <-l.changes():
 		case <-late:

@@ -15,6 +15,7 @@ import (
 type openedWay struct {
 	entrance *Entrance
 	target   Target // target of webhook configurations, with the secret
+	losses   int    // number of losses of the link that were reported
 
 	end     context.CancelCauseFunc // ends the way
 	stop    context.CancelFunc      // ends the server; nil before its start
