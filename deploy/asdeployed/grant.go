@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// effectTimeout bounds the wait until new roles take effect, which usually takes some milliseconds.
-	effectTimeout = 10 * time.Second
+	// effectTimeout bounds the wait until new roles take effect, which usually takes some milliseconds. A control plane that has just started
+	// and is short of CPU can take 15 seconds.
+	effectTimeout = time.Minute
 	// effectInterval is the interval of the checks.
 	effectInterval = 20 * time.Millisecond
 )
