@@ -3,10 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-dev/kopf/deploy/resources"
@@ -113,7 +116,7 @@ func awaitReviews(ctx context.Context, operator func() *inspect.Snapshot, m appl
 			before[r.ID] = true
 		}
 		change, err := dryRun(ctx)
-		if err != nil {
+		if err != nil && !isOutage(err) {
 			return
 		}
 		operation := "UPDATE"
@@ -125,6 +128,9 @@ func awaitReviews(ctx context.Context, operator func() *inspect.Snapshot, m appl
 		case <-ctx.Done():
 			return
 		}
+		if err != nil {
+			continue
+		}
 		reviews := 0
 		for _, r := range operator().Reviews {
 			if r.DryRun && r.Replay == "" && !before[r.ID] && r.Object.Name == m.Object.GetName() {
@@ -135,4 +141,10 @@ func awaitReviews(ctx context.Context, operator func() *inspect.Snapshot, m appl
 			return
 		}
 	}
+}
+
+// isOutage reports whether an error is the API server's answer to a request that may be accepted later.
+func isOutage(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && (status.Status().Code >= http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests)
 }

@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-dev/kopf/devcluster/apply"
 	"github.com/kopf-dev/kopf/sdk/inspect"
@@ -69,7 +71,10 @@ func TestAwaitReviews_RepeatsUntilEachWebhookIsCalled(t *testing.T) {
 	}{
 		{"both webhooks are called after a while", []int{0, 1, 2}, apply.Created, nil, 3},
 		{"the webhooks are for other operations", []int{0}, apply.Unchanged, nil, 1},
-		{"a webhook denies the object", []int{1}, apply.Created, errors.New("denied"), 1},
+		{"a webhook denies the object", []int{1}, apply.Created, apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("denied")), 1},
+		{"there is no such kind", []int{0}, apply.Created, errors.New("no such kind"), 1},
+		{"the API server is overloaded", []int{0}, apply.Created, apierrors.NewTooManyRequests("later", 1), int(webhooksLimit / webhooksInterval)},
+		{"the API server does not reach the webhook", []int{0}, apply.Created, apierrors.NewInternalError(errors.New("no answer")), int(webhooksLimit / webhooksInterval)},
 		{"no webhook is ever called", []int{0}, apply.Created, nil, int(webhooksLimit / webhooksInterval)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
