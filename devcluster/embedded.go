@@ -16,7 +16,7 @@ const (
 	// startTimeout bounds a start, which usually takes a second.
 	startTimeout = 90 * time.Second
 	// stopTimeout bounds a stop, which usually takes a second.
-	stopTimeout = 15 * time.Second
+	stopTimeout = time.Minute
 	// probeTimeout bounds the request that checks whether a running cluster answers.
 	probeTimeout = 2 * time.Second
 )
