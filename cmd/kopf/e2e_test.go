@@ -121,7 +121,9 @@ func TestE2E_DevInPipeEndsWhenSettled(t *testing.T) {
 	t.Parallel()
 	state := shortDir(t)
 	cmd, stdout, stderr := withCluster(t, state, "dev", example, "--apply", example, "--until=settled")
-	if got := code(t, cmd.Run()); got != 0 || stderr.String() != "" {
+	got := code(t, cmd.Run())
+	// On a slow machine, the operator takes more than a second to stop.
+	if told := strings.TrimPrefix(stderr.String(), "kopf: the operator is stopping; ctrl+c ends it at once\n"); got != 0 || told != "" {
 		t.Fatalf("%d, %s%s", got, stdout, stderr)
 	}
 	for _, want := range []string{"cluster   ready", "build     built", "operator  running", "object    settled"} {

@@ -104,7 +104,7 @@ func TestWorkbench_FirstHour(t *testing.T) {
 	term.types("1")
 	p.willEdit("s/size: 2/size: 7/")
 	term.types("e")
-	term.shows("◔ waiting", "extend", "in 60m", "no room for 7")
+	term.shows("◔ waiting", "extend", "in 2h", "no room for 7")
 	writeFile(t, p.room(), "", 0o600)
 	term.types("r")
 	term.shows("✓ settled")
@@ -135,7 +135,7 @@ func TestWorkbench_FirstHour(t *testing.T) {
 
 // failsWithoutRoom is the begin of a handler that fails until a file exists.
 const failsWithoutRoom = `	if _, err := os.Stat(os.Getenv("ROOM")); err != nil {
-		return kopf.Temporaryf(time.Hour, "no room for %d", c.New)
+		return kopf.Temporaryf(150*time.Minute, "no room for %d", c.New)
 	}
 `
 

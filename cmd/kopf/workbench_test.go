@@ -20,7 +20,7 @@ func TestWorkbench_ActsOnObjects(t *testing.T) {
 	// A failing handler is retried now, and succeeds.
 	term.shows("the gate is closed")
 	term.types("/", "o", "n", "e", "Enter", "Enter")
-	term.shows("default/one  ◔ waiting", "◌", "in 60m")
+	term.shows("default/one  ◔ waiting", "◌", "in 2h")
 	writeFile(t, gate, "", 0o600)
 	term.types("r")
 	term.shows("default/one  ✓ settled")

@@ -22,7 +22,7 @@ func Register(r *kopf.Registry) {
 
 func pass(context.Context, *kopf.Change[kopf.Object]) error {
 	if _, err := os.Stat(os.Getenv(gate)); err != nil {
-		return kopf.Temporaryf(time.Hour, "the gate is closed")
+		return kopf.Temporaryf(150*time.Minute, "the gate is closed")
 	}
 	return nil
 }
