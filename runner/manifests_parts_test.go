@@ -106,10 +106,10 @@ func TestRun_GoesOnAfterTheLastPart(t *testing.T) {
 func TestRun_NamesWhatKeepsTheOperatorFromGettingReady(t *testing.T) {
 	opts, _ := headlessOptions(t, `r.Review("pending")`)
 	things := &reviewedThings{}
-	opts.Manifests, opts.Reviewed, opts.Apply, opts.Timeout = []string{"x.yaml"}, things.kinds, things.apply, 5*time.Second
+	opts.Manifests, opts.Reviewed, opts.Apply, opts.Timeout = []string{"x.yaml"}, things.kinds, things.apply, 10*time.Second
 	code, err := Run(t.Context(), opts)
 	late, ok := errors.AsType[*settlement.NotReadyError](err)
-	const want = "the operator is not ready after 5s; the objects that it reviews are not applied: Thing.example.com\ncheck: its webhook is not installed yet\n"
+	const want = "the operator is not ready after 10s; the objects that it reviews are not applied: Thing.example.com\ncheck: its webhook is not installed yet\n"
 	if code != 1 || !ok || !strings.HasPrefix(late.Error(), want) {
 		t.Errorf("%d, %v", code, err)
 	}
