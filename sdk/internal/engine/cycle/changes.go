@@ -51,10 +51,10 @@ func (c *cycle) noteFailed(failures []state.Failure) {
 func (c *cycle) decide(ctx context.Context, s *plan.Situation, passDue bool) error {
 	err := c.plan.Decide(s, c.view, c.writes.Own)
 	if err == nil && c.plan.UsesForeign(s, c.view) {
-		if same, err := c.hasNewestRecords(ctx); !same {
+		if same, unread := c.hasNewestRecords(ctx); !same {
 			c.plan.Hold, c.plan.Selected, c.writes.Own = plan.HoldOutdated, nil, patch.NewPatch()
 			c.sent.later = true
-			return err
+			return unread
 		}
 	}
 	c.memory.Life.Shared = c.memory.Life.Shared && (err != nil || c.plan.Hold != plan.HoldNothing)

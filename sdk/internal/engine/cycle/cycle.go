@@ -103,5 +103,6 @@ func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.Resource.Key(), c.
 
 // wrote records a version that the operator made, or that it has read.
 func (c *cycle) wrote(version *object.Object) {
+	c.memory.Life.Foreign = false
 	c.memory.Ledger.Wrote(version, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
 }

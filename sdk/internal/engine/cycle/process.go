@@ -210,7 +210,7 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	var b *core.Beginning
 	if c.needsPlan() {
 		b, err = p.handleChanges(ctx, c, s)
-		if err != nil && c.plan.Hold == plan.HoldOutdated {
+		if err != nil && c.plan.Hold == plan.HoldOutdated && !c.deleted() {
 			return nil, errors.Join(err, c.apply(ctx)) // the patch of the event handlers needs no records
 		}
 		if err != nil {

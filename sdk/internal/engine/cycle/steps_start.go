@@ -70,7 +70,7 @@ func (c *cycle) newestUnchanged(ctx context.Context) (*object.Object, error) {
 		return nil, err
 	case !c.view.HasSameRecords(tree):
 		c.wrote(newest)
-		c.memory.Life.Shared = true
+		c.memory.Life.Shared, c.memory.Life.Foreign = true, true
 		return nil, errOtherRecords
 	}
 	return newest, nil

@@ -37,7 +37,7 @@ type recordServer struct {
 	refuse  bool                       // patches are refused
 	lost    bool                       // all answers are errors
 	unread  bool                       // lists are refused
-	absent  bool                       // lists are empty
+	absent  bool                       // the object does not exist
 }
 
 func newRecordServer(t *testing.T) *recordServer {
@@ -78,7 +78,10 @@ func (s *recordServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.before != nil {
 			s.before(merge)
 		}
-		if s.refuse {
+		if s.absent {
+			w.WriteHeader(http.StatusNotFound)
+			answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "absent", "reason": "NotFound", "code": http.StatusNotFound}
+		} else if s.refuse {
 			w.WriteHeader(http.StatusInternalServerError)
 			answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "out of order", "code": http.StatusInternalServerError}
 		} else if pinned, ok := object.Metadata(merge)["resourceVersion"]; ok && pinned != strconv.Itoa(s.version) {

@@ -39,7 +39,8 @@ type Life struct {
 	Resumed         bool // all handlers succeeded or failed, so resume handlers are not called again
 	DeletionHandled bool // all deletion handlers are done, and their progress is purged
 	Unfinished      bool // the object has records of an unfinished cause
-	Shared          bool // another process may have written records since this process last used the records on the object
+	Shared          bool // another process may have written records since this process has recorded an unfinished cause
+	Foreign         bool // the answer in the ledger was read: another process has made it
 	States          LastHandledWatch
 }
 
@@ -83,18 +84,18 @@ func (m *Memory) Remaining(now time.Time) *queue.Next {
 
 // EnterTerm moves the memory to the current term. If the object changed since the last term, another process may have handled it, as EnterTerm
 // reports: an unwritten outcome is older than the object's records, and is dropped. Otherwise the outcome is kept, because its handlers would be
-// called again without it. The starts of steps are forgotten in any case, see [outbox.Outbox.DropStarts].
+// called again without it. But the version may be an old one, so the records are compared before their next use in any case. The starts of
+// steps are forgotten in any case, see [outbox.Outbox.DropStarts].
 func (m *Memory) EnterTerm(term int64, obj *object.Object) (outdated bool) {
 	if m.Term == term {
 		return false
 	}
-	m.Term = term
+	m.Term, m.Life.Shared = term, true
 	m.Outbox.DropStarts()
-	if m.Ledger.knows(obj.ResourceVersion) && !m.Life.Shared {
+	if m.Ledger.knows(obj.ResourceVersion) && (m.Ledger.Answer == nil || !m.Life.Foreign) {
 		return false
 	}
 	m.Outbox, m.Handled = outbox.Outbox{Steps: m.Outbox.Steps}, nil // the steps with results have had their effects
-	m.Life.Shared = true
 	return true
 }
 

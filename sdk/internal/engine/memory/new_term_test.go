@@ -12,15 +12,18 @@ func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
 	for _, c := range []struct {
 		name, version string
 		term          int64
-		shared, kept  bool
+		read, kept    bool
 	}{
 		{"same term, newer version", "8", 0, false, true},
 		{"new term, same version", "7", 1, false, true},
-		{"new term, same version of another process", "7", 1, true, false},
+		{"new term, read version", "7", 1, true, false},
 		{"new term, newer version", "8", 1, false, false},
 		{"new term, version without order", "x", 1, false, false},
 	} {
-		m := &Memory{Ledger: Ledger{taken: "7"}, Handled: &HandledStates{}, Life: Life{Shared: c.shared}}
+		m := &Memory{Ledger: Ledger{taken: "7"}, Handled: &HandledStates{}, Life: Life{Foreign: c.read}}
+		if c.read {
+			m.Ledger = Ledger{taken: "6", Answer: object.Stub("v1", "Pod", "ns", "x", "uid", "7")}
+		}
 		m.Outbox.Put(outbox.Writes{})
 		m.Outbox.Parked = map[string]string{"a": "b"}
 		made, started := outbox.StepID{Handler: "fn", Name: "make"}, outbox.StepID{Handler: "fn", Name: "mail"}
@@ -28,8 +31,8 @@ func TestMemory_NewTermDropsWhatIsOlderThanObject(t *testing.T) {
 		if outdated := m.EnterTerm(c.term, object.Stub("v1", "Pod", "ns", "x", "uid", c.version)); outdated == c.kept {
 			t.Errorf("%s: outdated is %t", c.name, outdated)
 		}
-		if shared := c.shared || !c.kept; m.Life.Shared != shared {
-			t.Errorf("%s: the records are of this process: %t", c.name, shared)
+		if m.Life.Shared != (c.term > 0) {
+			t.Errorf("%s: the records are compared: %t", c.name, m.Life.Shared)
 		}
 		if kept := m.Outbox.Held != nil; kept != c.kept || (m.Handled != nil) != c.kept || (m.Outbox.Parked != nil) != c.kept {
 			t.Errorf("%s: kept is %t", c.name, kept)

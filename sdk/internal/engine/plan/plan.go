@@ -226,11 +226,11 @@ func (p *Plan) UsesForeign(s *Situation, v *View) bool {
 		return false
 	case p.Cause.Reason.Handled():
 		return p.recorded
-	case !s.Life.Unfinished && !state.HasRecords(v.Stored, v.Progress):
+	case p.Cause.Reason != handlers.ReasonNoop, !s.Life.Unfinished && !state.HasRecords(v.Stored, v.Progress):
 		return false
 	}
 	progress, err := v.ProgressOf(s.Served.Changing, s.Now)
-	return err == nil && len(progress.Handlers()) > 0 // otherwise, the records belong to other operators
+	return err != nil || len(progress.Handlers()) > 0 // otherwise, the records belong to other operators
 }
 
 // Engaged reports whether the cycle handles the changes of the object.

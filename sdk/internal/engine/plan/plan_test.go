@@ -430,6 +430,29 @@ func TestUsesForeign_OnlyRecordsOfOtherProcesses(t *testing.T) {
 	check("reverted", true)
 	f.life.Listed, f.life.Resumed = true, false
 	check("superseded by resuming", true)
+	if one := f.plan(watch.Deleted, nil); one.plan.UsesForeign(one.s, one.view) {
+		t.Error("the records of a deleted object are used")
+	}
+	f.edit(map[string]any{"metadata": map[string]any{"deletionTimestamp": "2020-01-01T00:00:00Z", "finalizers": []any{"other"}}})
+	check("held by another finalizer", false)
+}
+
+// After a restart, an unfinished handler waits for a slot.
+func TestUsesForeign_WaitingHandlerNeedsOneComparison(t *testing.T) {
+	f := newFate(t, born, handlerOfFamily("create", handlers.Create))
+	f.record(f.plan(watch.Added, nil), map[string]handlers.Outcome{"create": retry})
+	f.life.Unfinished = false
+	for _, want := range []bool{true, false} {
+		one := f.plan(watch.Modified, nil)
+		if got := one.plan.UsesForeign(one.s, one.view); got != want {
+			t.Errorf("compared: %t", got)
+		}
+		r, err := one.plan.Record(one.s, one.view, &Outcomes{Parked: []string{"create"}}, f.handled, one.own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.life.Unfinished = r.Unfinished
+	}
 }
 
 // parse returns an object of its JSON text.

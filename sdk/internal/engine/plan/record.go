@@ -97,6 +97,7 @@ func (w *recorder) storeOutcomes(out *Outcomes) (err error) {
 	p, r, now := w.plan, w.record, w.situation.Now
 	if len(out.ByID)+len(out.Subs) == 0 && len(out.Parked) > 0 { // waiting is not recorded on the object
 		r.Progress, r.Delays = p.Progress, p.Progress.Delays(now, out.Parked...)
+		r.Unfinished = r.Unfinished || p.recorded
 		return nil
 	}
 	if r.Progress, err = p.Progress.WithOutcomes(out.ByID, now); err != nil {
