@@ -32,11 +32,11 @@ func replica(o *kopf.Operator, args []string) {
 	scale(o, kind, identity)
 }
 
-// scale makes an operator one of the replicas in its namespace.
+// scale makes an operator one of the replicas in its namespace. A replica that is not frozen keeps its lease on a slow machine.
 func scale(o *kopf.Operator, kind, identity string) {
 	o.Settings.Scaling = kopf.ScalingSettings{
 		LeaseName: "replicas", LeaseNamespace: o.Namespaces[0], Identity: identity,
-		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 300 * time.Millisecond,
+		LeaseDuration: 5 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 300 * time.Millisecond,
 	}
 	if kind == "shards" {
 		o.Settings.Scaling.Shards = 1
