@@ -146,7 +146,8 @@ func TestEvent_SettingsLimitPosting(t *testing.T) {
 			}, settings(test.settings))
 			cluster.Create(example("a"))
 			o.WaitLog("Creation is processed")
-			o.Stop()
+			waitEvents(cluster, test.want...)
+			o.Stop() // posts the rest
 			waitEvents(cluster, test.want...)
 		})
 	}
@@ -190,7 +191,8 @@ func TestEvent_HandlersOfRawEventsPostOnlyWhatTheyRecord(t *testing.T) {
 			}, settings(func(s *kopf.Settings) { s.Posting.Loggers = loggers }))
 			cluster.Create(example("a"))
 			o.WaitLog("it is broken")
-			o.Stop() // posts the queued events
+			waitEvents(cluster, "KopfExample/a: Normal Seen It is seen.")
+			o.Stop() // posts the rest
 			waitEvents(cluster, "KopfExample/a: Normal Seen It is seen.")
 		})
 	}
