@@ -28,8 +28,7 @@ import (
 func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
 	cluster := newCluster(t)
 	type greeting struct{ text string }
-	var wg sync.WaitGroup
-	stops := map[string]context.CancelFunc{}
+	stops := map[string]func(){}
 	for _, name := range []string{"one", "two"} {
 		op := &kopf.Operator{
 			Registry: &kopf.Registry{}, Namespaces: []string{cluster.Namespace}, Config: cluster.Config, Logger: slog.New(slog.DiscardHandler),
@@ -50,12 +49,14 @@ func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
 		ready := make(chan struct{})
 		op.OnReady = func() { close(ready) }
 		ctx, stop := context.WithCancel(t.Context())
-		stops[name] = stop
-		wg.Go(func() {
-			if err := op.Run(ctx); err != nil {
+		ended := make(chan error, 1)
+		go func() { ended <- op.Run(ctx) }()
+		stops[name] = func() {
+			stop()
+			if err := <-ended; err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-		})
+		}
 		receive(cluster, "it is ready", ready)
 	}
 	greeted := func(o *kopf.Object, who string) bool {
@@ -70,7 +71,6 @@ func TestOperator_SeveralInOneProgramAreIndependent(t *testing.T) {
 		t.Error("an operator that was stopped goes on")
 	}
 	stops["two"]()
-	wg.Wait()
 }
 
 func TestOperator_CanRunAgain(t *testing.T) {
