@@ -42,7 +42,7 @@ func TestChildren_FightIsReportedOnceAndSlowsDown(t *testing.T) {
 			if a := alarms(k.Operator, inspect.AlarmFight, 1); a.Field != "data.a" || a.Child.Name != "main" || *a.Object != refOf(k.Operator, "main") {
 				t.Errorf("%+v", a)
 			}
-			k.WaitLogs(back, 7) // after delays of one and two seconds
+			k.WaitLogs(back, 8) // after delays of one, two and four seconds
 			reverts := k.CountLog(back)
 			k.parent.Set("spec.value", "2")
 			k.Object("configmaps", "calm").WaitValue("data.a", "2")

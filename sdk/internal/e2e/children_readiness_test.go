@@ -92,8 +92,8 @@ func TestChildren_ReadyIfDecides(t *testing.T) {
 }
 
 func TestChildren_ReadyWithinFailsAndWakes(t *testing.T) {
-	cluster, config, op, seen := runLed(t, time.Second)
-	const late = "failed: not ready within 1s: no leader"
+	cluster, config, op, seen := runLed(t, 3*time.Second) // in which a pass sees that the child is progressing
+	const late = "failed: not ready within 3s: no leader"
 	cluster.WaitUntil("a pass sees the new child", func() bool { return seen.saw(0, "progressing: no leader") })
 	cluster.WaitUntil("a pass sees that the child is late", func() bool { return seen.saw(0, late) })
 

@@ -283,7 +283,7 @@ func TestStep_LostAnswerKeepsTheResult(t *testing.T) {
 		kopf.OnCreate(r, plains, func(ctx context.Context, c *change) error {
 			_, err := o.step(ctx, c, "bucket")
 			if !second.Load() && err != nil {
-				return kopf.Temporaryf(3*time.Second, "the first operator: %w", err)
+				return kopf.Temporaryf(8*time.Second, "the first operator: %w", err) // it stops before
 			}
 			return err
 		}, kopf.ID("create"))
