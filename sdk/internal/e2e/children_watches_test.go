@@ -279,11 +279,10 @@ func TestChildren_ReferredKindVanishesAndReturns(t *testing.T) {
 	k.run(owning("v1 configmaps"), versionsOf(part.selector()))
 	k.parent = k.add("main", tree{"part": "x"})
 	k.settle(k.parent) // the kind is not defined yet
-	defined := part.define(k.Cluster)
+	part.define(k.Cluster)
 	x := k.Create(part.of(tree{"metadata": tree{"name": "x"}}))
 	k.waitVersions("main", x)
-	defined.Delete()
-	defined.WaitGone()
+	part.undefine(k.Cluster)
 	k.waitVersions("main")
 	part.define(k.Cluster)
 	x = k.Create(part.of(tree{"metadata": tree{"name": "x"}}))

@@ -3,9 +3,13 @@ package e2e
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-dev/kopf/sdk/internal/kube"
 	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/internal/testmain"
 	"github.com/kopf-dev/kopf/sdk/kopf"
@@ -114,6 +118,20 @@ func (c custom) defineAs(cluster *kopftest.Cluster, schema tree) *kopftest.Objec
 		panic(err) // maps and texts alone
 	}
 	return cluster.Apply(string(definition))
+}
+
+// undefine deletes the definition, and waits until the API server no longer serves the resource. Otherwise, it could refuse objects
+// of a new definition for a moment, since it would serve them by the old one.
+func (c custom) undefine(cluster *kopftest.Cluster) {
+	cluster.T().Helper()
+	defined := definition(cluster, c)
+	defined.Delete()
+	defined.WaitGone()
+	client := testcluster.Client(cluster.T(), kube.ClientOptions{}).WithoutRetries()
+	cluster.WaitUntil(c.name()+" is no longer served", func() bool {
+		_, err := client.Do(cluster.T().Context(), kube.Request{Method: http.MethodGet, Path: "/apis/" + c.group + "/v1/" + c.plural + "?limit=1"})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 // definition is the definition of a resource as an object of the cluster.

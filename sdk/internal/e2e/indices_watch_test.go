@@ -88,13 +88,12 @@ func TestIndex_ResourceComesAndGoes(t *testing.T) {
 	cluster.Create(plain.of(example("before")))
 	c.wait(cluster, "before sees 0", 1) // an index of nothing is complete
 	for i, name := range []string{"first", "second"} {
-		defined := late.define(cluster)
+		late.define(cluster)
 		cluster.Create(late.of(withField(name, "x")))
 		b.waitContent(cluster, "x: "+name)
-		defined.Delete()
+		late.undefine(cluster)
 		op.WaitLogs("Stopping the watch-stream for "+late.key(), i+1)
 		b.waitContent(cluster, "")
-		defined.WaitGone()
 	}
 }
 

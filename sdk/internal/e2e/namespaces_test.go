@@ -86,12 +86,14 @@ func TestNamespaces_OnlyLookedForOnceIfScanningIsDisabled(t *testing.T) {
 }
 
 // endNamespace deletes an empty namespace at once. The controller that otherwise does so takes
-// seconds, and much longer where many namespaces end.
+// seconds, and much longer where many namespaces end. It returns when the API server has forgotten the namespace: before, it would
+// refuse objects in a new namespace of the same name.
 func endNamespace(cluster *kopftest.Cluster, name string) {
 	cluster.T().Helper()
 	namespace := cluster.Object("namespaces", name)
 	namespace.Delete()
-	_, err := testcluster.Client(cluster.T(), kube.ClientOptions{}).Do(cluster.T().Context(), kube.Request{
+	client := testcluster.Client(cluster.T(), kube.ClientOptions{})
+	_, err := client.Do(cluster.T().Context(), kube.Request{
 		Method: http.MethodPut, Path: "/api/v1/namespaces/" + name + "/finalize", ContentType: "application/json",
 		Body: []byte(asJSON(tree{"apiVersion": "v1", "kind": "Namespace", "metadata": tree{"name": name}, "spec": tree{"finalizers": []any{}}})),
 	})
@@ -99,6 +101,13 @@ func endNamespace(cluster *kopftest.Cluster, name string) {
 		cluster.T().Fatal(err)
 	}
 	namespace.WaitGone()
+	cluster.WaitUntil("the API server has forgotten the namespace "+name, func() bool {
+		_, err := client.WithoutRetries().Do(cluster.T().Context(), kube.Request{
+			Method: http.MethodPost, Path: "/api/v1/namespaces/" + name + "/configmaps?dryRun=All", ContentType: "application/json",
+			Body: []byte(asJSON(tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "x"}})),
+		})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 func TestDefinitions_ComeAndGo(t *testing.T) {
@@ -114,15 +123,14 @@ func TestDefinitions_ComeAndGo(t *testing.T) {
 	})
 	op.WaitLog("ready")
 	for _, name := range []string{"first", "second"} {
-		defined := late.define(cluster)
+		late.define(cluster)
 		began := time.Now()
 		object := cluster.Create(late.of(example(name)))
 		c.wait(cluster, name, 1)
 		t.Logf("it took %s from the definition to the handler", time.Since(began))
 		waitHandled(object)
-		defined.Delete()
+		late.undefine(cluster)
 		op.WaitLogs("Stopping the watch-stream for "+late.key(), c.count("first")+c.count("second"))
-		defined.WaitGone()
 	}
 	if n := op.CountLog("is interrupted"); n > 10 {
 		t.Errorf("the operator asked %d times for what is not served", n)

@@ -3,16 +3,11 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kopf-dev/kopf/sdk/inspect"
-	"github.com/kopf-dev/kopf/sdk/internal/kube"
-	"github.com/kopf-dev/kopf/sdk/internal/testcluster"
 	"github.com/kopf-dev/kopf/sdk/kopf"
 )
 
@@ -124,14 +119,7 @@ func TestPause_VanishedResourceIsForgotten(t *testing.T) {
 	x.Delete()
 	x.Patch(tree{"metadata": tree{"finalizers": nil}})
 	x.WaitGone()
-	defined := definition(cluster, own)
-	defined.Delete()
-	defined.WaitGone()
-	client := testcluster.Client(t, kube.ClientOptions{}).WithoutRetries()
-	cluster.WaitUntil("the resource is no longer served", func() bool {
-		_, err := client.Do(t.Context(), kube.Request{Method: http.MethodGet, Path: "/apis/" + own.group + "/v1/" + own.plural})
-		return apierrors.IsNotFound(err)
-	})
+	own.undefine(cluster)
 	op.Resume()
 	r.wait(cluster, "e y", 1, 2)
 	remembers(op, 1)
