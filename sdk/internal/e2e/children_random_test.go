@@ -170,6 +170,7 @@ func TestChildren_RandomIncompletePassesDeleteNothing(t *testing.T) {
 		want = append(want, p.Name+"-extra")
 	}
 	slices.Sort(want)
+	k.WaitUntil("the stream has shown the deletions", func() bool { return len(deleted()) >= len(want) })
 	if gone := deleted(); !slices.Equal(gone, want) {
 		t.Errorf("deleted: %q", gone)
 	}

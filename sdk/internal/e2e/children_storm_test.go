@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -38,6 +39,13 @@ func (r *rollouts) reached(count int64) (parents int) {
 		}
 	}
 	return parents
+}
+
+// copied returns the times of the passes so far. Late passes may follow.
+func (r *rollouts) copied() map[string][]time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.passes)
 }
 
 func TestChildren_RolloutStormMakesFewPasses(t *testing.T) {
@@ -94,7 +102,7 @@ func TestChildren_RolloutStormMakesFewPasses(t *testing.T) {
 	took := time.Since(began)
 	cluster.WaitUntil("all passes have seen the last status", func() bool { return all.reached(changes) == parents })
 	most := 0
-	for name, passes := range all.passes {
+	for name, passes := range all.copied() {
 		during := 0
 		for _, at := range passes {
 			if at.After(began) {
