@@ -245,6 +245,8 @@ func TestChildren_RefusedPermissionIsNamedAndAwaited(t *testing.T) {
 	config := permitted(cluster, "list", "watch", "patch")
 	grant(cluster, "parents", false, rule(own.group, "*", "list", "watch", "patch"))
 	grant(cluster, "streams", false, rule("", "configmaps", "list", "watch", "get"))
+	waitListable(cluster, config, "/apis/"+own.group+"/v1", own.plural)
+	waitListable(cluster, config, "/api/v1", "configmaps")
 	k := &keeper{t: t, Cluster: cluster, own: own}
 	k.run(owning("v1 configmaps"), namedMaps, connect(config), settings(hasty))
 	k.parent = cluster.Create(own.of(tree{"metadata": tree{"name": "main"}, "spec": tree{"names": []any{"x"}}}))

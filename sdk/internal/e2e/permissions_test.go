@@ -80,8 +80,14 @@ func requestToken(ctx context.Context, cluster *kopftest.Cluster, spec tree) (st
 	return request.Status.Token, err
 }
 
-// waitGranted waits until the API server knows of the permissions.
+// waitGranted waits until the API server knows of the permissions for the examples.
 func waitGranted(cluster *kopftest.Cluster, config *rest.Config) {
+	cluster.T().Helper()
+	waitListable(cluster, config, "/apis/kopf.dev/v1", kex.plural)
+}
+
+// waitListable waits until the API server permits to list the objects of a resource in the test's namespace.
+func waitListable(cluster *kopftest.Cluster, config *rest.Config, version, plural string) {
 	cluster.T().Helper()
 	session, err := kube.NewSession(config, 0)
 	if err != nil {
@@ -89,9 +95,9 @@ func waitGranted(cluster *kopftest.Cluster, config *rest.Config) {
 	}
 	defer session.Close()
 	client := kube.NewClient(kube.Fixed(session), kube.ClientOptions{}).WithoutRetries()
-	cluster.WaitUntil("the permissions are granted", func() bool {
+	cluster.WaitUntil("the permission to list "+plural+" is granted", func() bool {
 		_, errList := client.Do(cluster.T().Context(), kube.Request{
-			Method: http.MethodGet, Path: "/apis/kopf.dev/v1/namespaces/" + cluster.Namespace + "/kopfexamples?limit=1",
+			Method: http.MethodGet, Path: version + "/namespaces/" + cluster.Namespace + "/" + plural + "?limit=1",
 		})
 		_, errDiscover := client.Discover(cluster.T().Context()) // a young control plane may not yet grant discovery to all users
 		return errList == nil && errDiscover == nil
