@@ -107,6 +107,7 @@ func TestChildren_TroubleOfRequestsChangesNoEnd(t *testing.T) {
 	k := keep(t, tree{"names": []any{"main"}}, owning("v1 configmaps"), namedMaps, transport(d.wrap), settings(hasty))
 	k.WaitHandled(k.Create(k.own.of(tree{"metadata": tree{"name": "probe"}, "spec": tree{"names": []any{"probe"}}})))
 	history := followValues(k)
+	k.WaitUntil("the history has begun", func() bool { return len(history.of("probe")) > 0 })
 	var all []*troubled
 	for name, s := range troubles {
 		times := 3 // the client repeats a request once, so that three end the pass
@@ -159,6 +160,9 @@ func TestChildren_TroubleOfRequestsChangesNoEnd(t *testing.T) {
 	phase("the return", func(p *troubled) { p.Set("spec.names", []any{p.kept, p.pruned}) }, have("2 2"), "GET b", "PATCH b")
 
 	for _, p := range all {
+		k.WaitUntil("the history of "+p.name+" is complete", func() bool {
+			return len(history.of(p.kept)) >= 4 && len(history.of(p.pruned)) >= 4
+		})
 		if got := history.of(p.kept); !slices.Equal(got, []string{"1", "2", "other", "2"}) {
 			t.Errorf("%s had the values %q", p.kept, got)
 		}
