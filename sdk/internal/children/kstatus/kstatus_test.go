@@ -95,8 +95,8 @@ func intended(o *object.Object, content tree, theirs status.Status, ours childre
 	conditions := conditionsOf(content)
 	_, seen, _ := unstructured.NestedInt64(content, "status", "observedGeneration")
 	switch {
-	case conditions["Complete"] == "True" && conditions["Failed"] == "True": // no Job has both
-		return o.Kind == "Job"
+	case o.Kind == "Job" && conditions["Complete"] == "True" && conditions["Failed"] == "True": // no Job has both
+		return true
 	case theirs == status.FailedStatus && ours == children.Progressing && conditions["PodScheduled"] == "False":
 		return o.Kind == "Pod"
 	case theirs == status.InProgressStatus && ours == children.Failed && conditions["Stalled"] == "True":
