@@ -50,12 +50,13 @@ func (s *Session) keep(ctx context.Context, w *openedWay) *openedWay {
 // An error means that the API server cannot call although the connection is restored.
 func (s *Session) followLink(ctx context.Context, w *openedWay) error {
 	link := w.entrance.Link
+	lost := link.state()
 	losses, last := link.history()
-	if losses > w.losses || link.state() != nil { // perhaps it was lost for a moment
+	if losses > w.losses || lost != nil { // perhaps it was lost for a moment
 		w.losses = losses
 		s.setStatus(func(status *Status) { status.Lost = last })
 	}
-	if link.state() != nil || s.Status().Lost == nil {
+	if lost != nil || s.Status().Lost == nil {
 		return nil
 	}
 	err := s.check(ctx, w, s.Status().CA)
