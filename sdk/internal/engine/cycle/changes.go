@@ -57,7 +57,9 @@ func (c *cycle) decide(ctx context.Context, s *plan.Situation, passDue bool) err
 			return unread
 		}
 	}
-	c.memory.Life.Shared = c.memory.Life.Shared && (err != nil || c.plan.Hold != plan.HoldNothing)
+	if err == nil && c.plan.Hold == plan.HoldNothing {
+		c.memory.Life.Shared = false // the object has no records, or they are the newest
+	}
 	if c.plan.Hold == plan.HoldRemoving {
 		c.subject.Logger.Debug("Removing the finalizer, as there are no handlers requiring it.", observe.EventKey, observe.LogFinalizerRemoved)
 	}
