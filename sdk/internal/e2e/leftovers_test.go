@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kopf-dev/kopf/sdk/kopf"
 	"github.com/kopf-dev/kopf/sdk/kopftest"
@@ -46,87 +44,85 @@ func TestLeftovers_RecordsOfHandledObjectAreRemoved(t *testing.T) {
 // A process lists the object with the leftover of a finished update, from an API server that lags behind. Another process has begun the
 // next update meanwhile, and one of its handlers has succeeded.
 func TestLeftovers_OldListKeepsRecordsOfUnfinishedUpdate(t *testing.T) {
-	cluster, c := newCluster(t), &calls{}
-	own := ownResource(cluster)
-	change := func(r *kopf.Registry) {
-		kopf.OnUpdate(r, own.selector(), c.does("one"), kopf.ID("one"))
-		kopf.OnUpdate(r, own.selector(), c.does("two"), kopf.ID("two"))
-	}
-	noScan := settings(func(s *kopf.Settings) {
-		s.Scanning.Disabled = true // the first resourceVersion that the proxy sees is the object's
-	})
-	x := cluster.Create(own.of(example("x")))
-	first := cluster.Run(change)
-	waitHandled(x)
-	first.Stop()
-	annotations := func(values tree) tree { return tree{"metadata": tree{"annotations": values}} }
-	x.Patch(annotations(tree{"kopf.zalando.org/one": successRecord}))
-	proxy := cluster.FaultProxy(kopftest.Faults{})
-	watcher := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnEvent(r, own.selector(), func(context.Context, *event) error { c.add("event"); return nil }, kopf.ID("event"))
-	}, proxy.Connect, noScan)
-	c.wait(cluster, "event", 1)
-	begun := annotations(tree{"kopf.zalando.org/one": strings.ReplaceAll(successRecord, "2020", "2021")})
+	l := newLagging(t, withRecord(successRecord))
+	begun := withRecord(strings.ReplaceAll(successRecord, "2020", "2021"))
 	begun["spec"] = tree{"field": "two"}
-	x.Patch(begun)
-	c.wait(cluster, "event", 2)
-	watcher.Stop()
-	stale := kopftest.Fault{Kind: kopftest.FaultStale, Age: time.Hour, Delay: 300 * time.Millisecond}
-	proxy.Set(kopftest.Faults{Rules: []kopftest.FaultRule{{Match: kopftest.Requests("GET", own.plural), Fault: stale, Times: 1}}})
-	op := cluster.Run(change, proxy.Connect, noScan)
-	waitHandled(x)
+	l.x.Patch(begun)
+	l.seen.wait(l.Cluster, "unfinished", 2)
+	op := l.runWithOldList()
+	waitHandled(l.x)
 	op.Stop()
-	c.are(t, "event", "event", "two")
-	wasStale(t, proxy)
+	l.calls.are(t, "two")
 }
 
 // A process lists the object in the middle of an update, from an API server that lags behind. Another process has finished the update meanwhile.
 func TestLeftovers_OldListContinuesNoFinishedUpdate(t *testing.T) {
-	cluster, c := newCluster(t), &calls{}
-	own := ownResource(cluster)
-	change := func(r *kopf.Registry) {
-		kopf.OnUpdate(r, own.selector(), c.does("one"), kopf.ID("one"))
-		kopf.OnUpdate(r, own.selector(), c.does("two"), kopf.ID("two"))
-	}
-	noScan := settings(func(s *kopf.Settings) {
-		s.Scanning.Disabled = true // the first resourceVersion that the proxy sees is the object's
-	})
-	x := cluster.Create(own.of(example("x")))
-	first := cluster.Run(change)
-	waitHandled(x)
+	begun := withRecord(successRecord)
+	begun["spec"] = tree{"field": "two"}
+	l := newLagging(t, begun)
+	second := l.Run(l.register)
+	l.seen.wait(l.Cluster, "handled", 1)
+	second.Stop()
+	op := l.runWithOldList()
+	l.x.Patch(field("three"))
+	l.calls.wait(l.Cluster, "two", 2)
+	waitHandled(l.x)
+	op.Stop()
+	l.calls.are(t, "two", "one", "two")
+}
+
+// withRecord returns a patch with a record of the handler "one".
+func withRecord(record string) tree {
+	return tree{"metadata": tree{"annotations": tree{"kopf.zalando.org/one": record}}}
+}
+
+// lagging is a cluster with an object x that an operator has handled. A proxy shows the next operator an old version of it.
+type lagging struct {
+	*kopftest.Cluster
+	own         custom
+	x           *kopftest.Object
+	proxy       *kopftest.FaultProxy
+	watcher     *kopftest.Operator
+	calls, seen *calls // calls of the change handlers; the states of x that the proxy has seen
+}
+
+// newLagging returns such a cluster. The old version is the one that the patch makes.
+func newLagging(t *testing.T, old tree) *lagging {
+	t.Helper()
+	l := &lagging{Cluster: newCluster(t), calls: &calls{}, seen: &calls{}}
+	l.own = ownResource(l.Cluster)
+	l.x = l.Create(l.own.of(example("x")))
+	first := l.Run(l.register)
+	waitHandled(l.x)
 	first.Stop()
-	x.Patch(tree{"metadata": tree{"annotations": tree{"kopf.zalando.org/one": successRecord}}, "spec": tree{"field": "two"}})
-	proxy, seen := cluster.FaultProxy(kopftest.Faults{}), &calls{}
-	watcher := cluster.Run(func(r *kopf.Registry) {
-		kopf.OnEvent(r, own.selector(), func(_ context.Context, e *event) error {
+	l.x.Patch(old)
+	l.proxy = l.FaultProxy(kopftest.Faults{})
+	l.watcher = l.Run(func(r *kopf.Registry) {
+		kopf.OnEvent(r, l.own.selector(), func(_ context.Context, e *event) error {
 			if handled(e.Object) {
-				seen.add("handled")
+				l.seen.add("handled")
 			} else {
-				seen.add("unfinished")
+				l.seen.add("unfinished")
 			}
 			return nil
 		}, kopf.ID("event"))
-	}, proxy.Connect, noScan)
-	seen.wait(cluster, "unfinished", 1)
-	second := cluster.Run(change)
-	seen.wait(cluster, "handled", 1)
-	second.Stop()
-	watcher.Stop()
-	stale := kopftest.Fault{Kind: kopftest.FaultStale, Age: time.Hour, Delay: 300 * time.Millisecond}
-	proxy.Set(kopftest.Faults{Rules: []kopftest.FaultRule{{Match: kopftest.Requests("GET", own.plural), Fault: stale, Times: 1}}})
-	op := cluster.Run(change, proxy.Connect, noScan)
-	x.Patch(field("three"))
-	c.wait(cluster, "two", 2)
-	waitHandled(x)
-	op.Stop()
-	c.are(t, "two", "one", "two")
-	wasStale(t, proxy)
+	}, l.proxy.Connect, noScan)
+	l.seen.wait(l.Cluster, "unfinished", 1)
+	return l
 }
 
-// wasStale fails the test if no list was old.
-func wasStale(t *testing.T, proxy *kopftest.FaultProxy) {
-	t.Helper()
-	if !slices.ContainsFunc(proxy.Injected(), func(f kopftest.InjectedFault) bool { return f.Fault.Kind == kopftest.FaultStale }) {
-		t.Error("no list was old")
-	}
+// register registers two update handlers.
+func (l *lagging) register(r *kopf.Registry) {
+	kopf.OnUpdate(r, l.own.selector(), l.calls.does("one"), kopf.ID("one"))
+	kopf.OnUpdate(r, l.own.selector(), l.calls.does("two"), kopf.ID("two"))
+}
+
+// runWithOldList runs an operator whose list is old.
+func (l *lagging) runWithOldList() *kopftest.Operator {
+	l.T().Helper()
+	l.watcher.Stop()
+	listed := nextListIsOld(l.Cluster, l.proxy, l.own)
+	op := l.Run(l.register, l.proxy.Connect, noScan)
+	listed()
+	return op
 }

@@ -63,7 +63,7 @@ func TestNamespaces_OnlyLookedForOnceIfScanningIsDisabled(t *testing.T) {
 		})
 	}
 	op := cluster.Run(c.namespaced, serving(cluster.Namespace+"-a-*", named), transport(spy),
-		settings(func(s *kopf.Settings) { s.Scanning.Disabled = true }))
+		noScan)
 	cluster.CreateNamespace(late)
 	cluster.Create(in(late, example("x")))
 	cluster.CreateNamespace(named)
@@ -78,7 +78,7 @@ func TestNamespaces_OnlyLookedForOnceIfScanningIsDisabled(t *testing.T) {
 	scans.are(t, "/api/v1/namespaces ")
 
 	scans = calls{}
-	op = cluster.Run(c.namespaced, serving(named), transport(spy), settings(func(s *kopf.Settings) { s.Scanning.Disabled = true }))
+	op = cluster.Run(c.namespaced, serving(named), transport(spy), noScan)
 	cluster.Create(in(named, example("y")))
 	c.wait(cluster, named+" y", 1)
 	op.Stop()
@@ -146,7 +146,7 @@ func TestDefinitions_FoundSoonAfterStartIfScanningIsDisabled(t *testing.T) {
 			c.add(r.Name)
 			return nil
 		}, kopf.ID("created"))
-	}, settings(func(s *kopf.Settings) { s.Scanning.Disabled = true }))
+	}, noScan)
 	op.WaitLog("ready")
 	late.define(cluster) // as if the operator was applied together with it
 	cluster.Create(late.of(example("first")))
