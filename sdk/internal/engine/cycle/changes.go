@@ -79,7 +79,7 @@ func (c *cycle) hasNewestRecords(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("compare the records with the newest version: %w", err)
 	}
 	if newest == nil {
-		c.postpone(err)
+		c.postpone()
 	}
 	return newest != nil, nil
 }

@@ -101,8 +101,8 @@ func (c *cycle) newAttempt(subject *observe.Subject, h *handlers.Handler, cause 
 
 func (c *cycle) key() queue.Key { return queue.KeyOf(c.served.Resource.Key(), c.object) }
 
-// wrote records a version that the operator made, or that it has read.
-func (c *cycle) wrote(version *object.Object) {
-	c.memory.Life.Foreign = false
-	c.memory.Ledger.Wrote(version, c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout))
-}
+// wrote records a version that the operator made.
+func (c *cycle) wrote(made *object.Object) { c.memory.Wrote(made, c.strictUntil()) }
+
+// strictUntil returns the end of the time in which the stream delivers a version that the operator has made or read now.
+func (c *cycle) strictUntil() time.Time { return c.deps.Now().Add(c.deps.Settings.ConsistencyTimeout) }

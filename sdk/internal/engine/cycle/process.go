@@ -209,11 +209,10 @@ func (p *Processor) run(ctx context.Context, c *cycle) (next *queue.Next, err er
 	s := c.situation()
 	var b *core.Beginning
 	if c.needsPlan() {
-		b, err = p.handleChanges(ctx, c, s)
-		if err != nil && c.plan.Hold == plan.HoldOutdated && !c.deleted() {
-			return nil, errors.Join(err, c.apply(ctx)) // the patch of the event handlers needs no records
-		}
-		if err != nil {
+		if b, err = p.handleChanges(ctx, c, s); err != nil {
+			if c.plan.Hold == plan.HoldOutdated && !c.deleted() {
+				err = errors.Join(err, c.apply(ctx)) // the patch of the event handlers needs no records
+			}
 			return nil, err
 		}
 	} else {

@@ -69,27 +69,28 @@ func (c *cycle) newestUnchanged(ctx context.Context) (*object.Object, error) {
 	case err != nil:
 		return nil, err
 	case !c.view.HasSameRecords(tree):
-		c.wrote(newest)
-		c.memory.Life.Shared, c.memory.Life.Foreign = true, true
+		c.memory.Found(newest, c.strictUntil())
 		return nil, errOtherRecords
 	}
 	return newest, nil
 }
 
-// abandonView ends the attempt at a handler as if the operator stopped, so that it does not count. The object is handled again soon.
-func (c *cycle) abandonView(handler string, unread error) error {
+// abandonView ends the attempt at a handler as if the operator stopped, so that it does not count. The object is handled again soon. The
+// error is from [cycle.newestUnchanged].
+func (c *cycle) abandonView(handler string, err error) error {
 	c.view.DropSteps(handler)
-	c.postpone(unread)
+	if err == nil || errors.Is(err, errOtherRecords) {
+		c.postpone()
+	} else {
+		c.sent.again = recordAgain
+		c.subject.Logger.Warn("Patching was postponed: the newest version cannot be read.", observe.EventKey, observe.LogPatchPostponed, "error", err)
+	}
 	return core.ErrStopping
 }
 
-// postpone makes the queue handle the object again soon. The error is from [cycle.newestUnchanged].
-func (c *cycle) postpone(unread error) {
+// postpone makes the queue handle the object again soon, because it has changed meanwhile.
+func (c *cycle) postpone() {
 	c.sent.again = recordAgain
-	if unread != nil && !errors.Is(unread, errOtherRecords) {
-		c.subject.Logger.Warn("Patching was postponed: the newest version cannot be read.", observe.EventKey, observe.LogPatchPostponed, "error", unread)
-		return
-	}
 	c.subject.Logger.Debug("Patching was postponed: the object has changed meanwhile.", observe.EventKey, observe.LogPatchPostponed)
 }
 

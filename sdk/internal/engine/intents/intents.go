@@ -310,8 +310,7 @@ func (i *Intents) reset(ctx context.Context, res *core.ServedResource, ref *insp
 	result, err := outbox.SendPatch(ctx, i.Deps, res.Resource, obj, forget, true, i.Deps.ObjectLogger(res.Resource, obj), nil)
 	if patched, ok := result.Object.(*object.Object); ok && m != nil {
 		m.StartOver()
-		m.Life.Foreign = false
-		m.Ledger.Wrote(patched, i.Deps.Now().Add(i.Deps.Settings.ConsistencyTimeout))
+		m.Wrote(patched, i.Deps.Now().Add(i.Deps.Settings.ConsistencyTimeout))
 		i.requeue(ref.Resource, patched) // the handlers are called for this version
 	}
 	if result.Gone {

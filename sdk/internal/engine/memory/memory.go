@@ -99,6 +99,18 @@ func (m *Memory) EnterTerm(term int64, obj *object.Object) (outdated bool) {
 	return true
 }
 
+// Wrote records a version that the operator made, which the next cycle handles, see [Ledger.Wrote].
+func (m *Memory) Wrote(made *object.Object, strict time.Time) {
+	m.Life.Foreign = false
+	m.Ledger.Wrote(made, strict)
+}
+
+// Found records a version with records of another process, which the operator has read and the next cycle handles.
+func (m *Memory) Found(newest *object.Object, strict time.Time) {
+	m.Ledger.Wrote(newest, strict)
+	m.Life.Shared, m.Life.Foreign = true, true
+}
+
 // StartOver forgets the progress of the object after its records were removed, between two cycles.
 func (m *Memory) StartOver() {
 	m.Outbox, m.Handled = outbox.Outbox{}, nil
