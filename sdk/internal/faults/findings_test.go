@@ -37,8 +37,10 @@ func (f *findings) pending() bool { return len(f.Losses)+len(f.Stuck) > 0 }
 type inspection struct {
 	*findings
 	object  *object
-	calls   []call   // successful calls for the object
-	tries   []call   // all calls for the object
+	calls   []call // successful calls for the object
+	tries   []call // all calls for the object
+	steps   []stepCall
+	onces   onces
 	life    int      // number of the operator's last life
 	starts  []uint64 // the version of the cluster when a life began, by its number
 	refused []time.Time
@@ -53,14 +55,19 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	steps := l.stepsOf()
 	life, doubled, starts := l.lives()
 	f.Doubled = append(f.Doubled, doubled...)
+	of := func(o *object) *inspection {
+		return &inspection{
+			findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], steps: steps[o.uid], onces: l.onceOf(o.uid),
+			life: life, starts: starts, refused: refused[o.name], lists: l.listsOf(o.kind),
+		}
+	}
 	newest := map[string]*object{}
 	for _, o := range h.all() {
 		newest[o.kind+" "+o.name] = o
-		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name], lists: l.listsOf(o.kind)}
-		before := f.unexplained()
+		i, before := of(o), f.unexplained()
 		i.duplicates()
-		i.repeatedSteps(steps[o.uid])
-		i.repeatedOnces(l.onceOf(o.uid))
+		i.repeatedSteps(i.steps)
+		i.repeatedOnces(i.onces)
 		i.doubledEffects()
 		i.times()
 		if o.newest().gone {
@@ -75,8 +82,7 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	}
 	for key, o := range newest {
 		value, lives := expected[key]
-		before := f.unexplained()
-		i := &inspection{findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], life: life, starts: starts, refused: refused[o.name]}
+		i, before := of(o), f.unexplained()
 		switch {
 		case !lives && !o.newest().gone:
 			f.Stuck = append(f.Stuck, fmt.Sprintf("%s is not gone: %+v", key, o.newest()))
@@ -351,32 +357,6 @@ func (i *inspection) lostEffects() {
 			i.lostEffect(c, "it has those of "+strings.Join(newest.status.Applied, " "))
 		}
 	}
-}
-
-// timeline returns the versions of the object and the calls of its handlers, in the order of their times.
-func (i *inspection) timeline() string {
-	type event struct {
-		at   time.Time
-		text string
-	}
-	var events []event
-	for _, v := range i.object.versions {
-		events = append(events, event{v.came, fmt.Sprintf("version %d (life %d): value %s, last %s, held %t, deleting %t, gone %t, records %v, steps %v, status %+v",
-			v.number, i.lifeAt(v.number), v.value, v.last, v.held, v.deleting, v.gone, v.records, v.steps, v.status)})
-	}
-	for _, c := range i.tries {
-		events = append(events, event{c.at, "called: " + c.String()})
-	}
-	for _, c := range i.calls {
-		events = append(events, event{c.at, "succeeded: " + c.String()})
-	}
-	slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s, starts of lives: %v\n", i.object.kind, i.object.name, i.starts)
-	for _, e := range events {
-		fmt.Fprintf(&b, "%s %s\n", e.at.Format("05.000"), e.text)
-	}
-	return b.String()
 }
 
 func (i *inspection) lostEffect(c call, instead string) {

@@ -161,9 +161,15 @@ func (x *trial) settle() *findings {
 	return found
 }
 
-// check fails the test if something is wrong.
+// check fails the test if something is wrong. The findings come last, where a shortened log still has them.
 func (x *trial) check(found *findings) {
 	x.Helper()
+	for _, one := range found.timelines {
+		x.Log(one)
+	}
+	if !found.none() {
+		x.Logf("the seed is in the first line; %s=FOLDER keeps the log of the operators", logVar)
+	}
 	for what, all := range map[string][]string{
 		"repeated without a reason": found.Duplicates, "lost": found.Losses, "stuck": found.Stuck, "done twice": found.Doubled, "alarmed without a reason": found.Unneeded,
 	} {
@@ -174,11 +180,5 @@ func (x *trial) check(found *findings) {
 			}
 			x.Errorf("%s: %s", what, one)
 		}
-	}
-	for _, one := range found.timelines {
-		x.Log(one)
-	}
-	if !found.none() {
-		x.Logf("the seed is in the first line; %s=FOLDER keeps the log of the operators", logVar)
 	}
 }
