@@ -223,11 +223,13 @@ func (i *inspection) otherStart(all onces, u stepCall) bool {
 	})
 }
 
-// listed reports whether the process listed the objects between an attempt and a later one, in which the start of the attempt is unsure:
-// with the list, the process forgets that it has not called the step.
+// listed reports whether the process handled the object of a list between an attempt and a later one, in which the start of the attempt is unsure:
+// with the list, the process forgets that it has not called the step. The object can come from a list that ended during the attempt.
 func (i *inspection) listed(all onces, u stepCall) bool {
 	return i.ownStart(all, u) && slices.ContainsFunc(all.asked, func(a stepCall) bool {
-		return a.key == u.key && a.life == u.life && slices.ContainsFunc(i.lists, func(at time.Time) bool { return at.After(a.at) && at.Before(u.at) })
+		return a.key == u.key && a.life == u.life && slices.ContainsFunc(i.lists, func(s span) bool {
+			return s.began.Before(u.at) && (s.ended.IsZero() || s.ended.After(i.object.at(a.version).came))
+		})
 	})
 }
 
@@ -262,6 +264,9 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 	begun := version{value: "v2", last: "v1", started: map[string]string{"update_1": "now"}}
 	early := []call{{life: 2, version: 5, at: began.Add(16 * time.Second)}}
 	list := func(all ...stepCall) []stepCall { return all }
+	during := func(from, to time.Duration) []span {
+		return []span{{began.Add(from * time.Second), began.Add(to * time.Second)}}
+	}
 	started := version{value: "v1", started: map[string]string{"create_1": "now"}, came: began.Add(time.Hour)}
 	recorded := version{value: "v1", steps: map[string]string{"create_1 notify": "once-1"}}
 	removed := version{came: began.Add(15 * time.Second)}
@@ -269,7 +274,7 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		object     *object
 		onces      onces
 		tries      []call
-		lists      []time.Time
+		lists      []span
 		starts     []uint64
 		duplicates int
 		unneeded   int
@@ -305,9 +310,12 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"alarm after a set-back":                                           {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, tries: []call{{life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
 		"alarm without set-back":                                           {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
 		"alarm after an own start, which an earlier process had asked for": {object: at(version{}, version{}, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, unneeded: 1},
-		"alarm after an own start, and a list":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(20 * time.Second)}, starts: []uint64{0, 0, 5}, want: "listed the objects"},
-		"alarm after a list, and an own start":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(5 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
-		"alarm after a call in the same process, and a list":               {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), called: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []time.Time{began.Add(20 * time.Second)}, starts: []uint64{0, 0, 5}, unneeded: 1},
+		"alarm after an own start, and a list":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(20, 22), starts: []uint64{0, 0, 5}, want: "listed the objects"},
+		"alarm after a list, and an own start":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(5, 7), starts: []uint64{0, 0, 5}, unneeded: 1},
+		"alarm after a list that ended during the attempt":                 {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(5, 15), starts: []uint64{0, 0, 5}, want: "listed the objects"},
+		"alarm after a list without an end":                                {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []span{{began: began}}, starts: []uint64{0, 0, 5}, want: "listed the objects"},
+		"alarm before a list":                                              {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(35, 40), starts: []uint64{0, 0, 5}, unneeded: 1},
+		"alarm after a call in the same process, and a list":               {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), called: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(20, 22), starts: []uint64{0, 0, 5}, unneeded: 1},
 		"alarm after a start of an earlier process":                        {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, want: "before the call"},
 		"alarm about the start of an update that was begun anew":           {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, want: "old view"},
 		"alarm about the start of another key, and no view was old":        {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, starts: []uint64{0, 0, 25, 28}, unneeded: 1},

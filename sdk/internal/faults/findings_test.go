@@ -44,7 +44,7 @@ type inspection struct {
 	life    int      // number of the operator's last life
 	starts  []uint64 // the version of the cluster when a life began, by its number
 	refused []time.Time
-	lists   []time.Time // times at which the operators began to list the objects of the kind
+	lists   []span // times of the operators' lists of the kind
 }
 
 // inspect looks at all objects. The expected values are the values of living objects, keyed by kind and name.

@@ -79,10 +79,10 @@ type ledger struct {
 	daemons map[string]map[int]int // number of running daemons, by UID and life
 	doubled []string
 	samples []sample
-	starts  []uint64               // the version of the cluster when a life began, by its number
-	begun   []time.Time            // the times at which the lives began
-	version func() uint64          // returns the current version of the cluster
-	lists   map[string][]time.Time // times at which the operators began to list the objects of a kind
+	starts  []uint64          // the version of the cluster when a life began, by its number
+	begun   []time.Time       // the times at which the lives began
+	version func() uint64     // returns the current version of the cluster
+	lists   map[string][]span // times of the operators' lists of a kind
 
 	withSteps bool // the first creation handler and the first update handler have two steps, and one that must happen at most once
 	onces     onces
@@ -237,23 +237,35 @@ func (l *ledger) lives() (last int, doubled []string, starts []uint64) {
 	return l.life, slices.Clone(l.doubled), append([]uint64{0}, l.starts...)
 }
 
+// span is the time from the start of a list until the operator has queued all of its objects. Without an end, it has not ended.
+type span struct{ began, ended time.Time }
+
 // Write notes the lists in a line of the operator's log.
 func (l *ledger) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	begins, ends := strings.Contains(string(line), "Listing and watching"), strings.Contains(string(line), "Caches populated")
 	for _, k := range kinds {
-		if strings.Contains(string(line), "Listing and watching") && strings.Contains(string(line), fmt.Sprintf("type=%s.v1.%s", k.plural, group)) {
-			if l.lists == nil {
-				l.lists = map[string][]time.Time{}
-			}
-			l.lists[k.name] = append(l.lists[k.name], time.Now())
+		if !begins && !ends || !strings.Contains(string(line), fmt.Sprintf("type=%s.v1.%s", k.plural, group)) {
+			continue
 		}
+		lists := l.lists[k.name]
+		if n := len(lists) - 1; n >= 0 && lists[n].ended.IsZero() {
+			lists[n].ended = time.Now()
+		}
+		if begins {
+			lists = append(lists, span{began: time.Now()})
+		}
+		if l.lists == nil {
+			l.lists = map[string][]span{}
+		}
+		l.lists[k.name] = lists
 	}
 	return len(line), nil
 }
 
-// listsOf returns the times at which the operators began to list the objects of a kind.
-func (l *ledger) listsOf(kind string) []time.Time {
+// listsOf returns the times of the operators' lists of a kind.
+func (l *ledger) listsOf(kind string) []span {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lists[kind])
