@@ -43,7 +43,7 @@ type Connection struct {
 // Connect writes a kubeconfig whose only context leads to the cluster. The connection must be closed, which removes
 // the file. The next connection of the user removes the files of killed processes.
 func (c *Cluster) Connect() (*Connection, error) {
-	folder, err := workdir.ForKubeconfig()
+	folder, err := workdir.ForConnection()
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (a *asDeployed) connect(ctx context.Context, binary string, cluster runner.
 	if a.grant, err = asdeployed.NewGrant(ctx, config, m); err != nil {
 		return cluster, err
 	}
-	if a.folder, err = workdir.ForKubeconfig(); err != nil {
+	if a.folder, err = workdir.ForConnection(); err != nil {
 		return cluster, err
 	}
 	if a.proxy, err = asdeployed.NewProxy(config, asdeployed.User{Name: m.User(), Namespace: m.Namespace()}, a.folder.Path, a.deny); err != nil {

@@ -206,7 +206,13 @@ func TestE2E_OperatorReachesTheChosenClusterOnly(t *testing.T) {
 		stop(t, cmd, said)
 		other.expectUntouched(t)
 	})
+	expectNoConnections(t)
+}
+
+// expectNoConnections checks that all kubeconfigs and addresses of webhooks are removed.
+func expectNoConnections(t *testing.T) {
+	t.Helper()
 	if left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "kopf", "connections", "run-*")); err != nil || len(left) > 0 {
-		t.Errorf("the kubeconfigs %q are left (%v)", left, err)
+		t.Errorf("the folders %q are left (%v)", left, err)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 
 	"github.com/kopf-dev/kopf/devcluster"
+	"github.com/kopf-dev/kopf/internal/workdir"
 	"github.com/kopf-dev/kopf/runner"
 	"github.com/kopf-dev/kopf/sdk/webhook"
 	"github.com/kopf-dev/kopf/tunnel"
@@ -22,7 +22,7 @@ type wayIn struct {
 
 	session *tunnel.Session // nil until it is open
 	server  string          // URL of the API server that the session is for
-	dir     string          // the temporary folder of the config file; empty without a session
+	folder  *workdir.Dir    // folder of the config file, while the session is open
 	changes chan runner.Webhooks
 
 	writing sync.Mutex // the config file
@@ -46,12 +46,12 @@ func (w *wayIn) Open(ctx context.Context, cluster runner.Cluster) (runner.Webhoo
 		return runner.Webhooks{}, err
 	}
 	options.Cluster, options.Changed = target, w.changed
-	if w.dir, err = os.MkdirTemp("", "kopf-webhooks-"); err != nil {
-		return runner.Webhooks{}, fmt.Errorf("create a folder for the address of the webhooks: %w", err)
+	if w.folder, err = workdir.ForConnection(); err != nil {
+		return runner.Webhooks{}, err
 	}
 	session, err := tunnel.Open(ctx, options)
 	if err != nil {
-		return runner.Webhooks{}, errors.Join(err, w.removeDir())
+		return runner.Webhooks{}, errors.Join(err, w.folder.Remove())
 	}
 	w.session, w.server = session, cluster.Server
 	if err := w.writeConfig(session); err != nil {
@@ -97,7 +97,7 @@ func (w *wayIn) writeConfig(session *tunnel.Session) error {
 	return config.WriteFile(w.configFile())
 }
 
-func (w *wayIn) configFile() string { return filepath.Join(w.dir, "webhooks.json") }
+func (w *wayIn) configFile() string { return filepath.Join(w.folder.Path, "webhooks.json") }
 
 // Args implements [runner.WayIn].
 func (w *wayIn) Args(socket string) []string {
@@ -131,7 +131,7 @@ func (w *wayIn) close(ctx context.Context) error {
 	}
 	session := w.session
 	w.session = nil
-	err := errors.Join(session.Close(ctx, !w.cluster.hasEnded()), w.removeDir())
+	err := errors.Join(session.Close(ctx, !w.cluster.hasEnded()), w.folder.Remove())
 	select {
 	case <-w.changes: // they are about this session
 	default:
@@ -140,12 +140,6 @@ func (w *wayIn) close(ctx context.Context) error {
 		return fmt.Errorf("close the webhook tunnel: %w", err)
 	}
 	return nil
-}
-
-func (w *wayIn) removeDir() error {
-	dir := w.dir
-	w.dir = ""
-	return os.RemoveAll(dir)
 }
 
 // target returns the open cluster for the tunnel.

@@ -273,6 +273,7 @@ func TestE2E_LeftoversOfKilledSessionAreRemoved(t *testing.T) {
 	expectConfigurations(t, client, 1)
 	stop(t, dev, said)
 	expectConfigurations(t, client, 0)
+	expectNoConnections(t)
 }
 
 func TestE2E_SettlesWithAdmissionHandlersOnly(t *testing.T) {

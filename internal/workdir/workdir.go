@@ -32,15 +32,15 @@ func StateHome() (string, error) {
 	return filepath.Join(home, ".local", "state", "kopf"), nil
 }
 
-// ForKubeconfig creates a folder for the kubeconfig of an operator.
-func ForKubeconfig() (*Dir, error) {
+// ForConnection creates a folder for a file with which an operator and its cluster reach each other, such as a kubeconfig.
+func ForConnection() (*Dir, error) {
 	state, err := StateHome()
 	if err != nil {
 		return nil, err
 	}
 	d, err := New(filepath.Join(state, "connections"))
 	if err != nil {
-		return nil, fmt.Errorf("create a folder for the operator's kubeconfig: %w", err)
+		return nil, fmt.Errorf("create a folder for the operator's connection: %w", err)
 	}
 	return d, nil
 }
