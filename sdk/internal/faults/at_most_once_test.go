@@ -214,13 +214,20 @@ func (i *inspection) explainUnsure(all onces, u stepCall) string {
 	}
 }
 
-// otherStart reports whether an earlier process asked for the step of the same update with another key, and a process with an old view began
-// the update anew. The start of the earlier process stays on the object.
+// otherStart reports whether an earlier process asked for the step of the same update with another key before the start, and a process with an
+// old view began the update anew. The start of the earlier process stays on the object, which can have changed again since.
 func (i *inspection) otherStart(all onces, u stepCall) bool {
-	return u.reason == kopf.ReasonUpdate && i.object.at(u.version).started[u.handler] != "" && !i.ownStart(all, u) && slices.ContainsFunc(all.asked, func(a stepCall) bool {
-		return a.handler == u.handler && a.old == u.old && a.new == u.new && a.key != u.key && a.life < u.life &&
+	n := i.startedAt(u)
+	return u.reason == kopf.ReasonUpdate && n >= 0 && !i.ownStart(all, u) && slices.ContainsFunc(all.asked, func(a stepCall) bool {
+		return a.handler == u.handler && a.old == u.old && a.key != u.key && a.life < u.life && !a.at.After(i.object.versions[n].came) &&
 			slices.ContainsFunc(i.tries, func(c call) bool { return c.life > a.life && c.life <= u.life && c.at.Before(u.at) && i.oldView(c) })
 	})
+}
+
+// startedAt returns the index of the first version with the start that an unsure step has found; negative if it has found none.
+func (i *inspection) startedAt(u stepCall) int {
+	start := i.object.at(u.version).started[u.handler]
+	return slices.IndexFunc(i.object.versions, func(v version) bool { return start != "" && v.started[u.handler] == start })
 }
 
 // listed reports whether the process handled the object of a list between an attempt and a later one, in which the start of the attempt is unsure:
@@ -235,8 +242,7 @@ func (i *inspection) listed(all onces, u stepCall) bool {
 
 // ownStart reports whether the process with an unsure step recorded the start itself, after a version that an attempt had.
 func (i *inspection) ownStart(all onces, u stepCall) bool {
-	start := i.object.at(u.version).started[u.handler]
-	n := slices.IndexFunc(i.object.versions, func(v version) bool { return start != "" && v.started[u.handler] == start })
+	n := i.startedAt(u)
 	if n < 0 || i.object.versions[n].number <= i.starts[u.life] {
 		return false
 	}
@@ -256,6 +262,12 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		return c
 	}
 	otherKey := func(life int, number uint64) stepCall { c := update(life, number); c.key = "other"; return c }
+	changed := func(life int, number uint64) stepCall { c := otherKey(life, number); c.new = "v1.5"; return c }
+	former := func(life int, number uint64) stepCall {
+		c := otherKey(life, number)
+		c.old, c.new = "v0", "v1"
+		return c
+	}
 	made := func(id string) version {
 		return version{value: "v2", last: "v1", steps: map[string]string{"update_1 make": id, "update_2 make": "step-9"}}
 	}
@@ -284,44 +296,47 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 		"called for two changes":                 {onces: onces{called: list(of(1, 10, "k"), of(1, 20, "other"))}},
 		"called twice":                           {onces: onces{called: list(of(1, 10, "k"), of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1},
 		"called for an update that was set back": {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
-		"called after the results of an earlier update were set back":      {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, want: "old view"},
-		"called after an earlier update was ended again":                   {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, want: "old view"},
-		"called after the removal of the records, and no view was old":     {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called after an old view with records":                            {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: []call{{life: 2, version: 10, at: began.Add(16 * time.Second)}}, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again with the same records":                               {object: at(held, held, held), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
-		"called again with the same results":                               {object: at(made("step-1"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
-		"called again with other results, and no view was old":             {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again in an unfinished update":                             {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
-		"called again after a change before the old view":                  {object: at(open, closed, closed), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called again, and no view was old":                                {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
-		"called after an alarm, and a set-back":                            {object: at(open, closed, open), onces: onces{asked: list(update(0, 5)), unsure: list(update(1, 10)), called: list(update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
-		"called after an alarm":                                            {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1, want: "before the result"},
-		"called after an alarm about a removed start":                      {object: at(version{}, started, version{}), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 35, 35}, want: "start that was removed"},
-		"called after an alarm during a removal":                           {object: at(version{}, started, removed), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 25, 35}, want: "start that was removed"},
-		"called after an alarm before a removal":                           {object: at(version{}, started, version{came: began.Add(25 * time.Second)}), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 25, 35}, duplicates: 1, want: "before the result"},
-		"called after an alarm in a later attempt":                         {object: at(version{}, started, removed), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 5, 35}, duplicates: 1, unneeded: 1},
-		"called after an alarm about a start on the object":                {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 35, 35}, duplicates: 1, want: "before the result"},
-		"alarm without an asker":                                           {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(1, 20, "k"))}, unneeded: 1},
-		"alarm without a call":                                             {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, want: "before the call"},
-		"alarm after a failure":                                            {onces: onces{called: list(of(1, 10, "k")), unsure: list(of(1, 20, "k")), failed: map[string]bool{"once-1": true}}, want: "after its effect"},
-		"alarm without a record":                                           {onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, want: "before the result"},
-		"alarm despite a record":                                           {object: at(version{}, recorded, recorded), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
-		"alarm with an old view":                                           {object: at(version{}, recorded), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 10, "k"))}, starts: []uint64{0, 0, 25}, want: "before the result"},
-		"alarm after a set-back":                                           {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, tries: []call{{life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
-		"alarm without set-back":                                           {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
-		"alarm after an own start, which an earlier process had asked for": {object: at(version{}, version{}, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, unneeded: 1},
-		"alarm after an own start, and a list":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(20, 22), starts: []uint64{0, 0, 5}, want: "listed the objects"},
-		"alarm after a list, and an own start":                             {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(5, 7), starts: []uint64{0, 0, 5}, unneeded: 1},
-		"alarm after a list that ended during the attempt":                 {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(5, 15), starts: []uint64{0, 0, 5}, want: "listed the objects"},
-		"alarm after a list without an end":                                {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []span{{began: began}}, starts: []uint64{0, 0, 5}, want: "listed the objects"},
-		"alarm before a list":                                              {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(35, 40), starts: []uint64{0, 0, 5}, unneeded: 1},
-		"alarm after a call in the same process, and a list":               {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), called: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(20, 22), starts: []uint64{0, 0, 5}, unneeded: 1},
-		"alarm after a start of an earlier process":                        {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, want: "before the call"},
-		"alarm about the start of an update that was begun anew":           {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, want: "old view"},
-		"alarm about the start of another key, and no view was old":        {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
-		"alarm about the start of another key, without a start":            {object: at(open, open, open), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
-		"alarm about an own start after another key":                       {object: at(open, open, begun), onces: onces{asked: list(otherKey(1, 10), update(3, 20)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
-		"alarm for another change":                                         {onces: onces{asked: list(of(1, 10, "other")), unsure: list(of(2, 20, "k"))}, unneeded: 1},
+		"called after the results of an earlier update were set back":        {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, want: "old view"},
+		"called after an earlier update was ended again":                     {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, want: "old view"},
+		"called after the removal of the records, and no view was old":       {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called after an old view with records":                              {object: at(held, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: []call{{life: 2, version: 10, at: began.Add(16 * time.Second)}}, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again with the same records":                                 {object: at(held, held, held), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
+		"called again with the same results":                                 {object: at(made("step-1"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
+		"called again with other results, and no view was old":               {object: at(made("step-2"), made("step-1"), made("step-1")), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again in an unfinished update":                               {object: at(open, open, open), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: early, starts: []uint64{0, 0, 15}, duplicates: 1},
+		"called again after a change before the old view":                    {object: at(open, closed, closed), onces: onces{called: list(update(1, 10), update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called again, and no view was old":                                  {object: at(open, closed, open), onces: onces{called: list(update(1, 10), update(2, 30))}, starts: []uint64{0, 0, 25}, duplicates: 1},
+		"called after an alarm, and a set-back":                              {object: at(open, closed, open), onces: onces{asked: list(update(0, 5)), unsure: list(update(1, 10)), called: list(update(2, 30))}, tries: oldView, starts: []uint64{0, 0, 25}, want: "old view"},
+		"called after an alarm":                                              {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, duplicates: 1, want: "before the result"},
+		"called after an alarm about a removed start":                        {object: at(version{}, started, version{}), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 35, 35}, want: "start that was removed"},
+		"called after an alarm during a removal":                             {object: at(version{}, started, removed), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 25, 35}, want: "start that was removed"},
+		"called after an alarm before a removal":                             {object: at(version{}, started, version{came: began.Add(25 * time.Second)}), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 25, 35}, duplicates: 1, want: "before the result"},
+		"called after an alarm in a later attempt":                           {object: at(version{}, started, removed), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 5, 35}, duplicates: 1, unneeded: 1},
+		"called after an alarm about a start on the object":                  {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k")), called: list(of(3, 30, "k"))}, starts: []uint64{0, 0, 35, 35}, duplicates: 1, want: "before the result"},
+		"alarm without an asker":                                             {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(1, 20, "k"))}, unneeded: 1},
+		"alarm without a call":                                               {onces: onces{asked: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, want: "before the call"},
+		"alarm after a failure":                                              {onces: onces{called: list(of(1, 10, "k")), unsure: list(of(1, 20, "k")), failed: map[string]bool{"once-1": true}}, want: "after its effect"},
+		"alarm without a record":                                             {onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 20, "k"))}, starts: []uint64{0, 0, 15}, want: "before the result"},
+		"alarm despite a record":                                             {object: at(version{}, recorded, recorded), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
+		"alarm with an old view":                                             {object: at(version{}, recorded), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 10, "k"))}, starts: []uint64{0, 0, 25}, want: "before the result"},
+		"alarm after a set-back":                                             {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, tries: []call{{life: 2, version: 10}}, starts: []uint64{0, 0, 25}, want: "old view"},
+		"alarm without set-back":                                             {object: at(version{}, recorded, version{}), onces: onces{asked: list(of(1, 10, "k")), called: list(of(1, 10, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, unneeded: 1},
+		"alarm after an own start, which an earlier process had asked for":   {object: at(version{}, version{}, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 15}, unneeded: 1},
+		"alarm after an own start, and a list":                               {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(20, 22), starts: []uint64{0, 0, 5}, want: "listed the objects"},
+		"alarm after a list, and an own start":                               {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(5, 7), starts: []uint64{0, 0, 5}, unneeded: 1},
+		"alarm after a list that ended during the attempt":                   {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(5, 15), starts: []uint64{0, 0, 5}, want: "listed the objects"},
+		"alarm after a list without an end":                                  {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: []span{{began: began}}, starts: []uint64{0, 0, 5}, want: "listed the objects"},
+		"alarm before a list":                                                {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(35, 40), starts: []uint64{0, 0, 5}, unneeded: 1},
+		"alarm after a call in the same process, and a list":                 {object: at(version{}, started, started), onces: onces{asked: list(of(2, 10, "k")), called: list(of(2, 10, "k")), unsure: list(of(2, 30, "k"))}, lists: during(20, 22), starts: []uint64{0, 0, 5}, unneeded: 1},
+		"alarm after a start of an earlier process":                          {object: at(version{}, started, started), onces: onces{asked: list(of(1, 10, "k"), of(2, 20, "k")), unsure: list(of(2, 30, "k"))}, starts: []uint64{0, 0, 25}, want: "before the call"},
+		"alarm about the start of an update that was begun anew":             {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, want: "old view"},
+		"alarm about the start of an update that was begun anew and changed": {object: at(begun, begun, begun), onces: onces{asked: list(changed(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, want: "old view"},
+		"alarm about a start before the attempt with another key":            {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 20)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
+		"alarm about the start of another update":                            {object: at(begun, begun, begun), onces: onces{asked: list(former(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
+		"alarm about the start of another key, and no view was old":          {object: at(begun, begun, begun), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
+		"alarm about the start of another key, without a start":              {object: at(open, open, open), onces: onces{asked: list(otherKey(1, 10)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
+		"alarm about an own start after another key":                         {object: at(open, open, begun), onces: onces{asked: list(otherKey(1, 10), update(3, 20)), unsure: list(update(3, 30))}, tries: oldView, starts: []uint64{0, 0, 25, 28}, unneeded: 1},
+		"alarm for another change":                                           {onces: onces{asked: list(of(1, 10, "other")), unsure: list(of(2, 20, "k"))}, unneeded: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.object == nil {
