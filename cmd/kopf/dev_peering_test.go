@@ -83,6 +83,7 @@ type shared struct {
 
 func newShared(t *testing.T) *shared {
 	t.Helper()
+	t.Setenv("XDG_STATE_HOME", shortDir(t))
 	s := &shared{t: t, cluster: peeringCluster(t), said: func() string { return "it has not started yet" }}
 	s.peering = createPeering(s.cluster, "default")
 	s.marked = s.cluster.Create(map[string]any{
