@@ -83,7 +83,6 @@ type shared struct {
 
 func newShared(t *testing.T) *shared {
 	t.Helper()
-	t.Setenv("XDG_STATE_HOME", shortDir(t))
 	s := &shared{t: t, cluster: peeringCluster(t), said: func() string { return "it has not started yet" }}
 	s.peering = createPeering(s.cluster, "default")
 	s.marked = s.cluster.Create(map[string]any{
@@ -102,7 +101,7 @@ func (s *shared) deploy() {
 		s.t.Fatal(err)
 	}
 	build, stdout, stderr := command(s.t, s.dir, "build", "./deployed", "-o", program)
-	build.Env = append(append(os.Environ(), asCommand+"=1"), s.env...)
+	build.Env = append(build.Env, s.env...)
 	if got := code(s.t, build.Run()); got != 0 {
 		s.t.Fatalf("%d, %s%s", got, stdout, stderr)
 	}
@@ -118,7 +117,7 @@ func (s *shared) deploy() {
 func (s *shared) start() {
 	s.t.Helper()
 	s.dev, _, _ = command(s.t, s.dir, "dev", ".", "-n", s.cluster.Namespace, "--kubeconfig="+s.cluster.Kubeconfig())
-	s.dev.Env = append(append(os.Environ(), asCommand+"=1"), s.env...)
+	s.dev.Env = append(s.dev.Env, s.env...)
 	out, said := outputFile(s.t)
 	s.dev.Stdout, s.dev.Stderr, s.said = out, out, said
 	if err := s.dev.Start(); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +46,7 @@ func TestE2E_DevReleasesLease(t *testing.T) {
 	for _, end := range []string{"quit", "killed"} {
 		cmd, _, _ := command(t, "testdata", "dev", "./electing", "--leader-elect", "--lease="+cluster.Namespace+"/electing",
 			"-n", cluster.Namespace, "--kubeconfig="+cluster.Kubeconfig())
-		cmd.Env = append(os.Environ(), asCommand+"=1", "XDG_STATE_HOME="+shortDir(t)) // with the workspace, where the SDK is
+		cmd.Env = inCheckout(cmd.Env)
 		out, said := outputFile(t)
 		cmd.Stdout, cmd.Stderr = out, out
 		if err := cmd.Start(); err != nil {
