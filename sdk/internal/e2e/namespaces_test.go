@@ -62,8 +62,7 @@ func TestNamespaces_OnlyLookedForOnceIfScanningIsDisabled(t *testing.T) {
 			return next.RoundTrip(req)
 		})
 	}
-	op := cluster.Run(c.namespaced, serving(cluster.Namespace+"-a-*", named), transport(spy),
-		noScan)
+	op := cluster.Run(c.namespaced, serving(cluster.Namespace+"-a-*", named), transport(spy), noScan)
 	cluster.CreateNamespace(late)
 	cluster.Create(in(late, example("x")))
 	cluster.CreateNamespace(named)

@@ -119,7 +119,7 @@ func startOf(text string, into map[string]string) error {
 
 // repeatedOnces looks for steps that must happen at most once, and were called again or after they were unsure, and for unsure
 // steps without a reason.
-func (i *inspection) repeatedOnces(all onces) {
+func (i *inspection) repeatedOnces() {
 	report := func(list *[]string, first, again stepCall, what string) {
 		*list = append(*list, fmt.Sprintf("%s %s: %s: %s and %s", i.object.kind, i.object.name, what, first, again))
 	}
@@ -130,24 +130,24 @@ func (i *inspection) repeatedOnces(all onces) {
 			report(&i.Duplicates, first, again, what)
 		}
 	}
-	for n, c := range all.called {
-		for _, a := range all.called[:n] {
+	for n, c := range i.onces.called {
+		for _, a := range i.onces.called[:n] {
 			if c.key == a.key {
 				again(a, c, "called more than once")
 			}
 		}
-		for _, u := range all.unsure {
+		for _, u := range i.onces.unsure {
 			switch {
 			case c.key != u.key || c.life < u.life || !c.at.After(u.at):
-			case i.removedStart(all, u):
+			case i.removedStart(u):
 				i.Explained["step called after an alarm: a process with an old view had seen a start that was removed"]++
 			default:
 				again(u, c, "called after it was unsure")
 			}
 		}
 	}
-	for _, u := range all.unsure {
-		if why := i.explainUnsure(all, u); why != "" {
+	for _, u := range i.onces.unsure {
+		if why := i.explainUnsure(u); why != "" {
 			i.Explained[why]++
 		} else {
 			report(&i.Unneeded, u, u, "unsure without a reason")
@@ -157,11 +157,11 @@ func (i *inspection) repeatedOnces(all onces) {
 
 // removedStart reports whether an earlier process had removed the start of an unsure step before the alarm. Its request can arrive
 // after the next process has listed the object.
-func (i *inspection) removedStart(all onces, u stepCall) bool {
+func (i *inspection) removedStart(u stepCall) bool {
 	own := func(a stepCall) bool {
 		return a.key == u.key && a.life == u.life && a.at.Before(u.at) && a.version < u.version
 	}
-	return i.object.at(u.version).started[u.handler] != "" && !slices.ContainsFunc(all.asked, own) &&
+	return i.object.at(u.version).started[u.handler] != "" && !slices.ContainsFunc(i.onces.asked, own) &&
 		slices.ContainsFunc(i.object.versions, func(v version) bool {
 			return v.number > u.version && v.started[u.handler] == "" && (v.number <= i.starts[u.life] || v.came.Before(u.at))
 		})
@@ -188,22 +188,22 @@ func (i *inspection) overwritten(first, again call) bool {
 }
 
 // explainUnsure returns why a step is unsure; empty if there is no good reason.
-func (i *inspection) explainUnsure(all onces, u stepCall) string {
-	n := slices.IndexFunc(all.called, func(c stepCall) bool { return c.key == u.key })
-	if n >= 0 && all.failed[all.called[n].id] {
+func (i *inspection) explainUnsure(u stepCall) string {
+	n := slices.IndexFunc(i.onces.called, func(c stepCall) bool { return c.key == u.key })
+	if n >= 0 && i.onces.failed[i.onces.called[n].id] {
 		return "step unsure: the call failed, perhaps after its effect"
 	}
 	switch before := func(a stepCall) bool { return a.key == u.key && a.life < u.life }; {
-	case n < 0 && i.listed(all, u):
+	case n < 0 && i.listed(u):
 		return "step unsure: the process listed the objects after an attempt whose requests had lost their answers"
-	case n < 0 && i.otherStart(all, u):
+	case n < 0 && i.otherStart(u):
 		return "step unsure: a process with an old view had set the object back"
-	case !slices.ContainsFunc(all.asked, before), i.ownStart(all, u):
+	case !slices.ContainsFunc(i.onces.asked, before), i.ownStart(u):
 		return "" // the same process started the step
 	case n < 0:
 		return "step unsure: the process ended before the call, or before the start was removed"
 	}
-	called := all.called[n]
+	called := i.onces.called[n]
 	switch stored, ok := i.stepStored(called); {
 	case !ok || stored > i.starts[u.life] || u.version < stored:
 		return "step unsure: the process ended before the result was stored"
@@ -216,9 +216,9 @@ func (i *inspection) explainUnsure(all onces, u stepCall) string {
 
 // otherStart reports whether an earlier process asked for the step of the same update with another key before the start, and a process with an
 // old view began the update anew. The start of the earlier process stays on the object, which can have changed again since.
-func (i *inspection) otherStart(all onces, u stepCall) bool {
+func (i *inspection) otherStart(u stepCall) bool {
 	n := i.startedAt(u)
-	return u.reason == kopf.ReasonUpdate && n >= 0 && !i.ownStart(all, u) && slices.ContainsFunc(all.asked, func(a stepCall) bool {
+	return u.reason == kopf.ReasonUpdate && n >= 0 && !i.ownStart(u) && slices.ContainsFunc(i.onces.asked, func(a stepCall) bool {
 		return a.handler == u.handler && a.old == u.old && a.key != u.key && a.life < u.life && !a.at.After(i.object.versions[n].came) &&
 			slices.ContainsFunc(i.tries, func(c call) bool { return c.life > a.life && c.life <= u.life && c.at.Before(u.at) && i.oldView(c) })
 	})
@@ -232,8 +232,8 @@ func (i *inspection) startedAt(u stepCall) int {
 
 // listed reports whether the process handled the object of a list between an attempt and a later one, in which the start of the attempt is unsure:
 // with the list, the process forgets that it has not called the step. The object can come from a list that ended during the attempt.
-func (i *inspection) listed(all onces, u stepCall) bool {
-	return i.ownStart(all, u) && slices.ContainsFunc(all.asked, func(a stepCall) bool {
+func (i *inspection) listed(u stepCall) bool {
+	return i.ownStart(u) && slices.ContainsFunc(i.onces.asked, func(a stepCall) bool {
 		return a.key == u.key && a.life == u.life && slices.ContainsFunc(i.lists, func(s span) bool {
 			return s.began.Before(u.at) && (s.ended.IsZero() || s.ended.After(i.object.at(a.version).came))
 		})
@@ -241,12 +241,12 @@ func (i *inspection) listed(all onces, u stepCall) bool {
 }
 
 // ownStart reports whether the process with an unsure step recorded the start itself, after a version that an attempt had.
-func (i *inspection) ownStart(all onces, u stepCall) bool {
+func (i *inspection) ownStart(u stepCall) bool {
 	n := i.startedAt(u)
 	if n < 0 || i.object.versions[n].number <= i.starts[u.life] {
 		return false
 	}
-	return slices.ContainsFunc(all.asked, func(a stepCall) bool {
+	return slices.ContainsFunc(i.onces.asked, func(a stepCall) bool {
 		return a.key == u.key && a.life == u.life && a.version < i.object.versions[n].number && a.at.Before(i.object.versions[n].came)
 	})
 }
@@ -350,8 +350,8 @@ func TestInspection_StepsThatHappenAtMostOnce(t *testing.T) {
 					v.came = began.Add(time.Duration(v.number) * time.Second)
 				}
 			}
-			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.tries, starts: test.starts, lists: test.lists}
-			i.repeatedOnces(test.onces)
+			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.tries, onces: test.onces, starts: test.starts, lists: test.lists}
+			i.repeatedOnces()
 			var why []string
 			for one := range i.Explained {
 				why = append(why, one)

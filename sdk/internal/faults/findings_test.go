@@ -37,12 +37,12 @@ func (f *findings) pending() bool { return len(f.Losses)+len(f.Stuck) > 0 }
 type inspection struct {
 	*findings
 	object  *object
-	calls   []call // successful calls for the object
-	tries   []call // all calls for the object
-	steps   []stepCall
-	onces   onces
-	life    int      // number of the operator's last life
-	starts  []uint64 // the version of the cluster when a life began, by its number
+	calls   []call     // successful calls for the object
+	tries   []call     // all calls for the object
+	steps   []stepCall // calls of the object's steps
+	onces   onces      // steps of the object that must happen at most once
+	life    int        // number of the operator's last life
+	starts  []uint64   // the version of the cluster when a life began, by its number
 	refused []time.Time
 	lists   []span // times of the operators' lists of the kind
 }
@@ -55,19 +55,17 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 	steps := l.stepsOf()
 	life, doubled, starts := l.lives()
 	f.Doubled = append(f.Doubled, doubled...)
-	of := func(o *object) *inspection {
-		return &inspection{
+	newest := map[string]*inspection{}
+	for _, o := range h.all() {
+		i := &inspection{
 			findings: f, object: o, calls: calls[o.uid], tries: tries[o.uid], steps: steps[o.uid], onces: l.onceOf(o.uid),
 			life: life, starts: starts, refused: refused[o.name], lists: l.listsOf(o.kind),
 		}
-	}
-	newest := map[string]*object{}
-	for _, o := range h.all() {
-		newest[o.kind+" "+o.name] = o
-		i, before := of(o), f.unexplained()
+		newest[o.kind+" "+o.name] = i
+		before := f.unexplained()
 		i.duplicates()
-		i.repeatedSteps(i.steps)
-		i.repeatedOnces(i.onces)
+		i.repeatedSteps()
+		i.repeatedOnces()
 		i.doubledEffects()
 		i.times()
 		if o.newest().gone {
@@ -80,9 +78,9 @@ func inspect(h *history, l *ledger, injected []kopftest.InjectedFault, expected 
 			f.timelines = append(f.timelines, i.timeline())
 		}
 	}
-	for key, o := range newest {
+	for key, i := range newest {
+		o, before := i.object, f.unexplained()
 		value, lives := expected[key]
-		i, before := of(o), f.unexplained()
 		switch {
 		case !lives && !o.newest().gone:
 			f.Stuck = append(f.Stuck, fmt.Sprintf("%s is not gone: %+v", key, o.newest()))

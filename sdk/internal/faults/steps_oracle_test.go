@@ -78,9 +78,9 @@ func resultsOf(text string, into map[string]string) error {
 }
 
 // repeatedSteps looks for steps that were called with a key again.
-func (i *inspection) repeatedSteps(calls []stepCall) {
+func (i *inspection) repeatedSteps() {
 	former := map[string][]stepCall{}
-	for _, c := range calls {
+	for _, c := range i.steps {
 		key := c.handler + " " + string(c.key)
 		for _, a := range former[key] {
 			why := i.explainStep(a, c)
@@ -163,7 +163,8 @@ func TestInspection_RepeatedSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := &inspection{findings: &findings{Explained: map[string]int{}}, object: test.object, tries: test.failed, starts: test.starts, life: 2}
-			i.repeatedSteps([]stepCall{of("step-1", 1, 10, "k"), test.again})
+			i.steps = []stepCall{of("step-1", 1, 10, "k"), test.again}
+			i.repeatedSteps()
 			var why []string
 			for one := range i.Explained {
 				why = append(why, one)
